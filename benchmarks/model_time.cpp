@@ -19,6 +19,9 @@
 #include <string>
 #include <vector>
 
+#ifdef TAPER_WITH_XNNPACK
+#include "taper/delegates/xnnpack/app/backend.h"
+#endif
 #include "taper/exporter/roofline/roofline.h"
 #include "taper/runtime/extension/module/module.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
@@ -76,6 +79,9 @@ class Model {
     std::string why;
     ModuleOptions options;
     options.threads = threads, options.message = &why;
+#ifdef TAPER_WITH_XNNPACK
+    options.backends = {&delegates::xnnpack::backend()};
+#endif
     Result<Module> loaded = Module::load(path, options);
     if (!loaded.ok()) fail(why);
     return std::move(loaded).value();

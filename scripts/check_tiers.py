@@ -15,7 +15,7 @@ TIERS = ["device", "app", "host"]
 
 # The first pattern that matches a path gives its tier.
 TIER_OF = [
-    (r"runtime/extension/|runtime/platform/(thread_pool|posix|android)/", "app"),
+    (r"runtime/extension/|delegates/[^/]+/app/|runtime/platform/(thread_pool|posix|android)/", "app"),
     (r"schema/|runtime/|kernels/|delegates/[^/]+/runtime/", "device"),
     (r"exporter/|delegates/[^/]+/compile/", "host"),
 ]
@@ -29,13 +29,14 @@ FORBIDDEN_EDGES = [
     (r"kernels/optimized/", r"kernels/quantized/", "quantized kernels build on optimized ones"),
     (r"kernels/portable/", r"kernels/(optimized|quantized)/", "kernel libraries do not know each other"),
     (r"runtime/(?!extension/)", r"kernels/(portable|optimized|quantized)/", "the runtime takes kernels as a table"),
-    (r"(runtime|kernels|exporter)/", r"delegates/", "delegates are handed in"),
+    (r"(runtime|kernels|exporter)/(?!cli/main\.cpp)", r"delegates/", "delegates are handed in"),
 ]
 
 DEVICE_STD = set(
     """algorithm array atomic cassert cfloat climits cmath cstddef cstdint cstring initializer_list iterator limits new
     numeric string_view tuple type_traits utility assert.h float.h math.h stddef.h stdint.h string.h""".split())
 DEVICE_OTHER = [(r"flatbuffers/", r"runtime/program/"), (r"hwy/|immintrin\.h", r"kernels/(optimized|quantized)/"),
+DEVICE_OTHER = [(r"flatbuffers/", r"runtime/program/"), (r"xnnpack\.h|pthreadpool\.h", r"delegates/xnnpack/runtime/"), (r"hwy/|immintrin\.h", r"kernels/optimized/"),
                 (r"cpuid\.h|cstdlib|time\.h|ctime|unistd\.h|sys/(auxv|syscall|sysctl)\.h", r"runtime/platform/")]
 
 DEVICE_CONSTRUCTS = [

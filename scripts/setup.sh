@@ -9,6 +9,7 @@ packages=(
   nlohmann-json3-dev libcli11-dev libpng-dev libturbojpeg0-dev zlib1g-dev libminizip-dev
   libpcre2-dev libutf8proc-dev                # text for language models
   libgtest-dev libgmock-dev libbenchmark-dev
+  dpkg-dev xz-utils                           # the sources of XNNPACK
   clang-14 lld-14 libclang-rt-14-dev clang-format-14  # fuzzers, formatting
 )
 
@@ -19,15 +20,17 @@ for package in "${packages[@]}"; do
 done
 if [ ${#missing[@]} -eq 0 ]; then
   echo "setup: nothing is missing"
-  exit 0
+else
+  as_root=(env DEBIAN_FRONTEND=noninteractive)
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "setup: run as root, or install sudo; missing: ${missing[*]}" >&2; exit 1; }
+    as_root=(sudo env DEBIAN_FRONTEND=noninteractive)
+  fi
+  echo "setup: installing ${missing[*]}"
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  echo "setup: installed ${#missing[@]} packages"
 fi
 
-as_root=(env DEBIAN_FRONTEND=noninteractive)
-if [ "$(id -u)" -ne 0 ]; then
-  command -v sudo >/dev/null || { echo "setup: run as root, or install sudo; missing: ${missing[*]}" >&2; exit 1; }
-  as_root=(sudo env DEBIAN_FRONTEND=noninteractive)
-fi
-echo "setup: installing ${missing[*]}"
-"${as_root[@]}" apt-get update -qq
-"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
-echo "setup: installed ${#missing[@]} packages"
+# Taper builds and passes its tests without it
+"$(dirname "$0")/setup_xnnpack.sh" || echo "setup: without XNNPACK; the delegate is left out"

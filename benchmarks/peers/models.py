@@ -291,6 +291,7 @@ def parse():
     parser.add_argument("--pause", type=float, default=0.1, help="seconds between two slices: threads that spin fall asleep")
     parser.add_argument("--taper", type=pathlib.Path, default=ROOT / "build/release/bin/taper", help="the command; model_time lies beside it")
     parser.add_argument("--before", type=pathlib.Path, metavar="TAPER", help="an older command: a further column")
+    parser.add_argument("--xnnpack", action="store_true", help="a further column: programs with XNNPACK as backend")
     parser.add_argument("--target", default="host", help="of `taper export`; `any`: no target")
     parser.add_argument("--models", type=pathlib.Path, default=ROOT / "build/peers", metavar="DIR", help="keeps the models for the next run")
     parser.add_argument("--output", type=pathlib.Path, metavar="FILE.md", help="writes the tables here, too, after each model")
@@ -326,6 +327,8 @@ def main():
     target = [] if options.target == "any" else ["--target", options.target]
     ours = [Taper("taper", "Taper", options.taper.resolve(), target),
             Taper("taper_exact", "Taper `--exact`", options.taper.resolve(), [*target, "--exact"])]
+    if options.xnnpack:
+        ours.append(Taper("taper_xnnpack", "Taper, XNNPACK", options.taper.resolve(), [*target, "--backend", "xnnpack"]))
     if options.before:
         ours.append(Taper("taper_before", "Taper before", options.before.resolve(), target))
     peers = list(installed(options.peers))

@@ -24,7 +24,8 @@ class Replacer {
 
   void run(const std::string& backend) {
     find_staying_views();
-    for (const ir::Node* node : part_) copy(*node);
+    for (const ir::Node* node : part_)
+      if (!is_copied(*node) && !is_outside_only(*node)) copy(*node);
     std::vector<Value*> results = find_results();
     std::vector<ir::Type> types;
     for (const Value* r : results) {
@@ -50,8 +51,14 @@ class Replacer {
     for (auto at = part_.rbegin(); at != part_.rend(); ++at) {
       const ir::Node& node = **at;
       if (is_view(node) && is_needed_outside(*node.result())) staying_.insert(&node);
+      if (is_view(node) && !is_needed_inside(*node.result())) outside_only_.insert(&node);
     }
   }
+  bool is_needed_inside(const Value& value) const {
+    return std::ranges::any_of(
+        value.users, [&](const ir::Node* n) { return is_inside(n) && !outside_only_.contains(n); });
+  }
+  bool is_outside_only(const ir::Node& node) const { return outside_only_.contains(&node); }
   bool is_needed_outside(const Value& value) const {
     return graph_.is_returned(&value) || std::ranges::any_of(value.users, [&](const ir::Node* n) {
              return !is_inside(n) || staying_.contains(n);
@@ -60,6 +67,10 @@ class Replacer {
 
   // ---- the body ----
 
+  bool is_copied(const ir::Node& node) const {
+    return std::ranges::any_of(
+        node.results, [&](const auto& r) { return r != nullptr && inside_.contains(r.get()); });
+  }
   void copy(const ir::Node& node) {
     std::vector<ir::Argument> arguments;
     for (const ir::Argument& a : node.arguments) arguments.push_back(mapped(a));
@@ -79,10 +90,13 @@ class Replacer {
   }
   Value* mapped(Value* value) {
     if (value == nullptr) return nullptr;
-    const auto [at, is_new] = inside_.try_emplace(value, nullptr);
-    if (is_new)
-      at->second = value->origin == Value::Origin::constant ? constant(*value) : operand(value);
-    return at->second;
+    if (const auto at = inside_.find(value); at != inside_.end()) return at->second;
+    const bool is_constant = ir::base_of(value)->origin == Value::Origin::constant;
+    if (is_constant && value->node != nullptr)
+      copy(*value->node);  // a view of a constant, which another part needs, too
+    else
+      inside_[value] = is_constant ? constant(*value) : operand(value);
+    return inside_.at(value);
   }
   Value* constant(const Value& value) {
     const auto& constants = graph_.constants();
@@ -138,7 +152,8 @@ class Replacer {
   ir::Graph& graph_;
   const Part& part_;
   const std::unordered_set<const ir::Node*> members_;
-  std::unordered_set<const ir::Node*> staying_;  // views
+  std::unordered_set<const ir::Node*> staying_;       // views that the graph keeps
+  std::unordered_set<const ir::Node*> outside_only_;  // of these, those that the body lacks
   std::unique_ptr<ir::Graph> body_;
   std::unordered_map<const Value*, Value*> inside_;  // the body's value for each of the graph
   std::vector<Value*> operands_;

@@ -1,0 +1,45 @@
+#include "taper/delegates/xnnpack/app/backend.h"
+
+#include <atomic>
+#include <new>
+
+#include "taper/delegates/xnnpack/runtime/backend.h"
+
+namespace taper::delegates::xnnpack {
+namespace {
+
+class Heap final : public Memory {
+ public:
+  void* allocate(size_t bytes) override {
+    void* memory = ::operator new(bytes, alignment, std::nothrow);
+    if (memory == nullptr) return nullptr;
+    bytes_ += bytes, ++allocations_;
+    return memory;
+  }
+  void release(void* memory, size_t bytes) override {
+    bytes_ -= bytes;
+    ::operator delete(memory, alignment);
+  }
+  MemoryUse use() const { return {bytes_, allocations_}; }
+
+ private:
+  static constexpr std::align_val_t alignment{64};
+  std::atomic<size_t> bytes_{0}, allocations_{0};
+};
+
+// never destroyed: programs may be closed late
+Heap& heap() {
+  static Heap& heap = *new Heap();
+  return heap;
+}
+
+}  // namespace
+
+Backend& backend() {
+  static XnnpackBackend& backend = *new XnnpackBackend(heap());
+  return backend;
+}
+
+MemoryUse memory_use() { return heap().use(); }
+
+}  // namespace taper::delegates::xnnpack

@@ -1,0 +1,28 @@
+#include "taper/delegates/xnnpack/compile/delegate.h"
+
+#include <algorithm>
+
+#include "taper/delegates/xnnpack/compile/table.h"
+#include "taper/delegates/xnnpack/runtime/backend.h"
+
+namespace taper::delegates::xnnpack {
+
+std::string XnnpackDelegate::name() const { return backend_name; }
+uint32_t XnnpackDelegate::version() const { return blob_version; }
+
+std::string XnnpackDelegate::refuses(const ir::Node& node) const { return refusal(node); }
+
+bool XnnpackDelegate::pays(const std::vector<const ir::Node*>& part) const {
+  return std::ranges::any_of(part, [](const ir::Node* n) { return find_row(*n->op)->is_heavy; });
+}
+
+partition::Compiled XnnpackDelegate::compile(const ir::Graph& body) const {
+  Lowering out(body);
+  for (const ir::Node& node : body.nodes()) {
+    const bool shows_constant = node.op->category == Category::view && is_constant(node.result());
+    if (!shows_constant) find_row(*node.op)->lower(out, node);
+  }
+  return out.finish();
+}
+
+}  // namespace taper::delegates::xnnpack

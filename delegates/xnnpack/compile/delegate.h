@@ -1,0 +1,26 @@
+// The host side of XNNPACK: which nodes it takes, and what it makes of them.
+#pragma once
+#include "taper/exporter/partition/delegate.h"
+
+namespace taper::delegates::xnnpack {
+
+/// f32 networks: convolutions, matrix products, pools, pointwise operators, softmax, and what moves
+/// elements (compile/table.cpp lists them). Images have channels last inside a part.
+class XnnpackDelegate final : public partition::Delegate {
+ public:
+  /// `backend`: runs parts on this machine, or nullptr.
+  explicit XnnpackDelegate(Backend* backend = nullptr) : backend_(backend) {}
+
+  std::string name() const override;
+  uint32_t version() const override;
+  std::string refuses(const ir::Node& node) const override;
+  /// A part with a convolution or a matrix product pays.
+  bool pays(const std::vector<const ir::Node*>& part) const override;
+  partition::Compiled compile(const ir::Graph& body) const override;
+  Backend* backend() const override { return backend_; }
+
+ private:
+  Backend* backend_;
+};
+
+}  // namespace taper::delegates::xnnpack

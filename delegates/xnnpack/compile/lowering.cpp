@@ -1,0 +1,124 @@
+#include "taper/delegates/xnnpack/compile/lowering.h"
+
+#include <cstring>
+
+#include "taper/exporter/base/error.h"
+#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/ir/interpreter.h"
+
+namespace taper::delegates::xnnpack {
+namespace {
+
+const std::vector<int64_t> to_channels_last = {0, 2, 3, 1}, to_plain = {0, 3, 1, 2};
+
+/// The constant that a value shows, through views.
+std::string path_of(const ir::Graph& body, const ir::Value* value) {
+  const ir::Value* base = ir::base_of(value);
+  for (const ir::Constant& c : body.constants())
+    if (c.value.get() == base) return c.path;
+  return "";
+}
+
+}  // namespace
+
+Lowering::Lowering(const ir::Graph& body) : body_(body), values_(body) {
+  uint32_t index = 0;
+  for (const ir::Input& input : body.inputs())
+    define(input.value.get(), {Ref::Kind::operand, index++});
+}
+
+void Lowering::define(const ir::Value* value, Ref ref, Order order) { refs_[{value, order}] = ref; }
+
+Order Lowering::natural_order(const ir::Value* value) const {
+  const bool is_last = refs_.contains({value, Order::channels_last});
+  return is_last && !refs_.contains({value, Order::plain}) ? Order::channels_last : Order::plain;
+}
+
+Ref Lowering::ref(const ir::Value* value, Order order) {
+  if (value->type.rank != 4) order = Order::plain;
+  if (const auto at = refs_.find({value, order}); at != refs_.end()) return at->second;
+  if (values_.find(value)) {
+    const eager::Tensor& elements = values_.at(value);
+    const bool is_last = order == Order::channels_last;
+    const Ref made = constant(value, is_last ? eager::permute(elements, {0, 2, 3, 1}) : elements);
+    return refs_[{value, order}] = made;
+  }
+  const Order other = order == Order::plain ? Order::channels_last : Order::plain;
+  const auto at = refs_.find({value, other});
+  if (at == refs_.end()) throw ExportError("xnnpack: " + value->name + " was not lowered");
+  return refs_[{value, order}] = transposed(at->second, order);
+}
+
+Ref Lowering::transposed(Ref ref, Order to) {
+  return add(blob::Kind::transpose, blob::Function::none, {ref},
+             to == Order::plain ? to_plain : to_channels_last);
+}
+
+Ref Lowering::permuted(const ir::Value* value, const std::vector<int64_t>& order) {
+  const auto [at, is_new] = arranged_.try_emplace({value, order});
+  if (!is_new) return at->second;
+  if (!values_.find(value)) throw ExportError("xnnpack: " + value->name + " is no constant");
+  const eager::Tensor moved = eager::permute(values_.at(value), {order.begin(), order.end()});
+  return at->second = constant(value, moved);
+}
+
+Ref Lowering::reshaped(const ir::Value* value, const std::vector<int64_t>& sizes) {
+  if (!values_.find(value)) throw ExportError("xnnpack: " + value->name + " is no constant");
+  return constant(value, eager::reshape(values_.at(value), {sizes.begin(), sizes.end()}));
+}
+
+Ref Lowering::number(double value) {
+  compiled_.constants.push_back(
+      {"", ir::Payload::from(std::vector<float>{static_cast<float>(value)}, {1})});
+  return {Ref::Kind::constant, static_cast<uint32_t>(compiled_.constants.size() - 1)};
+}
+
+Ref Lowering::constant(const ir::Value* source, const eager::Tensor& elements) {
+  const eager::Tensor counted = elements.rank() == 0 ? eager::reshape(elements, {1}) : elements;
+  compiled_.constants.push_back({path_of(body_, source), ir::payload_of(counted)});
+  return {Ref::Kind::constant, static_cast<uint32_t>(compiled_.constants.size() - 1)};
+}
+
+Ref Lowering::add(blob::Kind kind, blob::Function function, std::vector<Ref> inputs,
+                  std::vector<int64_t> numbers, std::vector<float> parameters) {
+  nodes_.push_back({kind, function, std::move(inputs), std::move(numbers), std::move(parameters)});
+  return {Ref::Kind::node, static_cast<uint32_t>(nodes_.size() - 1)};
+}
+
+uint32_t Lowering::position(Ref ref) const {
+  const auto operands = static_cast<uint32_t>(body_.inputs().size());
+  switch (ref.kind) {
+    case Ref::Kind::operand:
+      return ref.index;
+    case Ref::Kind::constant:
+      return operands + ref.index;
+    case Ref::Kind::node:
+      return operands + static_cast<uint32_t>(compiled_.constants.size()) + ref.index;
+    default:
+      return 0xffffffffu;
+  }
+}
+
+partition::Compiled Lowering::finish() {
+  std::vector<Ref> outputs;
+  for (const ir::Output& o : body_.outputs()) outputs.push_back(ref(o.value));
+  flatbuffers::FlatBufferBuilder b;
+  std::vector<flatbuffers::Offset<blob::Node>> nodes;
+  for (const Node& n : nodes_) {
+    std::vector<uint32_t> inputs;
+    for (const Ref r : n.inputs) inputs.push_back(position(r));
+    nodes.push_back(
+        blob::CreateNodeDirect(b, n.kind, n.function, &inputs, &n.numbers, &n.parameters));
+  }
+  std::vector<uint32_t> results;
+  for (const Ref r : outputs) results.push_back(position(r));
+  b.Finish(
+      blob::CreatePartDirect(b, static_cast<uint32_t>(body_.inputs().size()),
+                             static_cast<uint32_t>(compiled_.constants.size()), &nodes, &results),
+      blob::PartIdentifier());
+  compiled_.blob.resize(b.GetSize());
+  std::memcpy(compiled_.blob.data(), b.GetBufferPointer(), b.GetSize());
+  return std::move(compiled_);
+}
+
+}  // namespace taper::delegates::xnnpack

@@ -1,0 +1,65 @@
+// Writes a blob: the values of a graph's body become values of a part, plain or with channels last.
+#pragma once
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "taper/delegates/xnnpack/runtime/blob_generated.h"
+#include "taper/exporter/partition/delegate.h"
+#include "taper/exporter/passes/constant_values.h"
+
+namespace taper::delegates::xnnpack {
+
+/// How a value of four dimensions lies in a part. Others are always plain.
+enum class Order : uint8_t { plain, channels_last };
+
+/// A value of the part. The final numbers are known when all constants are.
+struct Ref {
+  enum class Kind : uint8_t { none, operand, constant, node } kind = Kind::none;
+  uint32_t index = 0;
+};
+
+class Lowering {
+ public:
+  explicit Lowering(const ir::Graph& body);
+
+  /// The value in this order. Adds a transpose if the part has it in the other one only.
+  Ref ref(const ir::Value* value, Order order = Order::plain);
+  /// A constant with its dimensions in another order, or of other sizes.
+  Ref permuted(const ir::Value* constant, const std::vector<int64_t>& order);
+  Ref reshaped(const ir::Value* constant, const std::vector<int64_t>& sizes);
+  /// A number, for binary operators.
+  Ref number(double value);
+  /// The order in which a pointwise operator reads the value without a transpose.
+  Order natural_order(const ir::Value* value) const;
+
+  /// Adds a node.
+  Ref add(blob::Kind kind, blob::Function function, std::vector<Ref> inputs,
+          std::vector<int64_t> numbers = {}, std::vector<float> parameters = {});
+  /// Says that a value of the body lies there.
+  void define(const ir::Value* value, Ref ref, Order order = Order::plain);
+
+  partition::Compiled finish();
+
+ private:
+  struct Node {
+    blob::Kind kind;
+    blob::Function function;
+    std::vector<Ref> inputs;
+    std::vector<int64_t> numbers;
+    std::vector<float> parameters;
+  };
+  Ref constant(const ir::Value* source, const eager::Tensor& elements);
+  Ref transposed(Ref ref, Order to);
+  uint32_t position(Ref ref) const;
+
+  const ir::Graph& body_;
+  passes::ConstantValues values_;
+  std::map<std::pair<const ir::Value*, Order>, Ref> refs_;
+  std::map<std::pair<const ir::Value*, std::vector<int64_t>>, Ref> arranged_;
+  std::vector<Node> nodes_;
+  partition::Compiled compiled_;
+};
+
+}  // namespace taper::delegates::xnnpack

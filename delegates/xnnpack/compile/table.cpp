@@ -1,0 +1,548 @@
+#include "taper/delegates/xnnpack/compile/table.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "taper/delegates/xnnpack/runtime/part.h"
+#include "taper/exporter/ir/call.h"
+
+namespace taper::delegates::xnnpack {
+namespace {
+
+using blob::Function, blob::Kind;
+using ir::Call, ir::Node, ir::Value;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+// ---- what rows ask ----
+
+bool are_fixed(const std::vector<Dim>& dims) {
+  return std::ranges::all_of(dims, &Dim::is_constant);
+}
+bool has_fixed_sizes(const Value& v) {
+  return std::all_of(v.type.sizes, v.type.sizes + v.type.rank,
+                     [](Dim d) { return d.is_constant(); });
+}
+std::vector<int64_t> sizes_of(const Value& v) {
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < v.type.rank; ++i) sizes.push_back(v.type.sizes[i].value());
+  return sizes;
+}
+std::vector<int64_t> numbers(const std::vector<Dim>& dims) {
+  std::vector<int64_t> list;
+  for (const Dim d : dims) list.push_back(d.value());
+  return list;
+}
+/// A pair from a list of two, one or no elements.
+std::vector<int64_t> pair_of(const std::vector<Dim>& dims, const std::vector<int64_t>& otherwise) {
+  const std::vector<int64_t> list = numbers(dims);
+  if (list.empty()) return otherwise;
+  return list.size() == 1 ? std::vector<int64_t>{list[0], list[0]} : list;
+}
+std::vector<int64_t> joined(std::initializer_list<std::vector<int64_t>> lists) {
+  std::vector<int64_t> all;
+  for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+int64_t axis_of(Dim dim, int rank) { return dim.value() < 0 ? dim.value() + rank : dim.value(); }
+double real(const Scalar& s) { return s.is_real ? s.real : static_cast<double>(s.integer); }
+bool is_one(const Scalar* s) { return s != nullptr && real(*s) == 1; }
+
+// ---- convolutions ----
+
+std::string refuses_convolution(const Node& node) {
+  const Call<ops::convolution> c(node);
+  const Value* bias = c.get<"bias">();
+  if (c.get<"transposed">()) return "transposed convolutions are not taken";
+  if (c.get<"input">()->type.rank != 4) return "only images of two dimensions are taken";
+  if (!is_constant(c.get<"weight">()) || (bias != nullptr && !is_constant(bias)))
+    return "a weight or a bias is no constant";
+  return "";
+}
+
+void lower_convolution(Lowering& out, const Node& node) {
+  const Call<ops::convolution> c(node);
+  const Value *x = c.get<"input">(), *weight = c.get<"weight">(), *bias = c.get<"bias">();
+  const int64_t groups = c.get<"groups">().value(), inputs = weight->type.sizes[1].value();
+  // weights are (outputs, inputs / groups, height, width)
+  const bool is_depthwise = groups > 1 && inputs == 1;
+  std::vector<int64_t> window =
+      joined({pair_of(c.get<"stride">(), {1, 1}), pair_of(c.get<"padding">(), {0, 0}),
+              pair_of(c.get<"dilation">(), {1, 1})});
+  if (!is_depthwise) window.push_back(groups);
+  const Ref filter =
+      is_depthwise ? out.permuted(weight, {1, 2, 3, 0}) : out.permuted(weight, {0, 2, 3, 1});
+  const Ref result =
+      out.add(is_depthwise ? Kind::depthwise : Kind::convolution, Function::none,
+              {out.ref(x, Order::channels_last), filter, bias == nullptr ? Ref() : out.ref(bias)},
+              std::move(window));
+  out.define(node.result(), result, Order::channels_last);
+}
+
+// ---- matrix products ----
+
+std::string refuses_linear(const Node& node) {
+  const Call<ops::linear> c(node);
+  const Value* bias = c.get<"bias">();
+  if (c.get<"weight">()->type.rank != 2) return "the weight is no matrix";
+  if (!is_constant(c.get<"weight">()) || (bias != nullptr && !is_constant(bias)))
+    return "a weight or a bias is no constant";
+  return "";
+}
+void lower_linear(Lowering& out, const Node& node) {
+  const Call<ops::linear> c(node);
+  const Value* bias = c.get<"bias">();
+  out.define(node.result(), out.add(Kind::fully_connected, Function::none,
+                                    {out.ref(c.get<"input">()), out.ref(c.get<"weight">()),
+                                     bias == nullptr ? Ref() : out.ref(bias)}));
+}
+
+std::string refuses_addmm(const Node& node) {
+  const Call<ops::addmm> c(node);
+  if (!is_one(c.get<"alpha">()) || !is_one(c.get<"beta">())) return "alpha or beta is not 1";
+  if (c.get<"self">()->type.rank != 1) return "what is added is no vector";
+  if (!is_constant(c.get<"self">()) || !is_constant(c.get<"mat2">()))
+    return "a weight or a bias is no constant";
+  return "";
+}
+void lower_addmm(Lowering& out, const Node& node) {
+  const Call<ops::addmm> c(node);
+  out.define(node.result(),
+             out.add(Kind::fully_connected, Function::none,
+                     {out.ref(c.get<"mat1">()), out.permuted(c.get<"mat2">(), {1, 0}),
+                      out.ref(c.get<"self">())}));
+}
+
+void lower_mm(Lowering& out, const Node& node) {
+  const Call<ops::mm> c(node);
+  const bool is_weight = is_constant(c.get<"mat2">());
+  const Ref x = out.ref(c.get<"self">());
+  out.define(node.result(), is_weight ? out.add(Kind::fully_connected, Function::none,
+                                                {x, out.permuted(c.get<"mat2">(), {1, 0}), Ref()})
+                                      : out.add(Kind::batch_matmul, Function::none,
+                                                {x, out.ref(c.get<"mat2">())}));
+}
+void lower_bmm(Lowering& out, const Node& node) {
+  const Call<ops::bmm> c(node);
+  out.define(node.result(), out.add(Kind::batch_matmul, Function::none,
+                                    {out.ref(c.get<"self">()), out.ref(c.get<"mat2">())}));
+}
+
+// ---- pools and reductions ----
+
+std::string refuses_window(const std::vector<int64_t>& window, const std::vector<int64_t>& strides,
+                           const std::vector<int64_t>& paddings) {
+  if (window[0] * window[1] == 1) return "its window is one element";
+  for (size_t d = 0; d < 2; ++d)
+    if (strides[d] > window[d] || paddings[d] >= window[d])
+      return "its stride or padding is larger than its window";
+  return "";
+}
+template <const Operator& op>
+std::vector<int64_t> window_of(const Call<op>& c) {
+  const std::vector<int64_t> size = pair_of(c.template get<"kernel_size">(), {});
+  return joined({size, pair_of(c.template get<"stride">(), size),
+                 pair_of(c.template get<"padding">(), {0, 0})});
+}
+template <const Operator& op>
+std::string refuses_pool(const Node& node) {
+  const Call<op> c(node);
+  if (c.template get<"self">()->type.rank != 4) return "only batches of images are taken";
+  if (c.template get<"ceil_mode">()) return "ceil_mode is not taken";
+  const std::vector<int64_t> w = window_of(c);
+  return refuses_window({w[0], w[1]}, {w[2], w[3]}, {w[4], w[5]});
+}
+std::string refuses_avg_pool(const Node& node) {
+  const Call<ops::avg_pool2d> c(node);
+  const std::vector<int64_t> padding = pair_of(c.get<"padding">(), {0, 0});
+  if (c.get<"divisor_override">() != nullptr) return "divisor_override is not taken";
+  if (c.get<"count_include_pad">() && (padding[0] != 0 || padding[1] != 0))
+    return "padding that counts is not taken";
+  return refuses_pool<ops::avg_pool2d>(node);
+}
+void lower_max_pool(Lowering& out, const Node& node) {
+  const Call<ops::max_pool2d> c(node);
+  const Ref x = out.ref(c.get<"self">(), Order::channels_last);
+  out.define(node.result(),
+             out.add(Kind::max_pool, Function::none, {x},
+                     joined({window_of(c), pair_of(c.get<"dilation">(), {1, 1})})),
+             Order::channels_last);
+}
+void lower_avg_pool(Lowering& out, const Node& node) {
+  const Call<ops::avg_pool2d> c(node);
+  const Ref x = out.ref(c.get<"self">(), Order::channels_last);
+  out.define(node.result(), out.add(Kind::average_pool, Function::none, {x}, window_of(c)),
+             Order::channels_last);
+}
+
+std::string refuses_mean(const Node& node) {
+  const Call<ops::mean_dim> c(node);
+  const std::vector<Dim>* dims = c.get<"dim">();
+  return dims == nullptr || dims->empty() ? "it has no list of dimensions" : "";
+}
+void lower_mean(Lowering& out, const Node& node) {
+  const Call<ops::mean_dim> c(node);
+  const Value* x = c.get<"self">();
+  std::vector<int64_t> axes;
+  for (const Dim d : *c.get<"dim">()) axes.push_back(axis_of(d, x->type.rank));
+  const bool keeps = c.get<"keepdim">();
+  const Order order = keeps ? out.natural_order(x) : Order::plain;
+  constexpr int64_t place[] = {0, 3, 1, 2};  // of a plain dimension with channels last
+  if (order == Order::channels_last)
+    for (int64_t& a : axes) a = place[a];
+  std::ranges::sort(axes);
+  axes.insert(axes.begin(), keeps ? 1 : 0);
+  out.define(node.result(), out.add(Kind::mean, Function::none, {out.ref(x, order)}, axes), order);
+}
+
+// ---- pointwise ----
+
+void lower_unary(Lowering& out, const Node& node, Function function,
+                 std::vector<float> parameters = {}) {
+  const Value* x = std::get<Value*>(node.arguments[0]);
+  const Order order = out.natural_order(x);
+  out.define(node.result(),
+             out.add(Kind::unary, function, {out.ref(x, order)}, {}, std::move(parameters)), order);
+}
+template <Function function>
+void lower_function(Lowering& out, const Node& node) {
+  lower_unary(out, node, function);
+}
+void lower_relu(Lowering& out, const Node& node) {
+  lower_unary(out, node, Function::clamp, {0, infinity});
+}
+
+std::string refuses_bounds(const Scalar* low, const Scalar* high) {
+  const double a = low == nullptr ? -infinity : real(*low),
+               b = high == nullptr ? infinity : real(*high);
+  if (!(static_cast<float>(a) < static_cast<float>(b))) return "its bounds leave nothing between";
+  return a <= 0 && b >= 0 ? "" : "its bounds do not have 0 between them";  // see shapes.cpp
+}
+std::string refuses_hardtanh(const Node& node) {
+  const Call<ops::hardtanh> c(node);
+  return refuses_bounds(c.get<"min_val">(), c.get<"max_val">());
+}
+void lower_hardtanh(Lowering& out, const Node& node) {
+  const Call<ops::hardtanh> c(node);
+  lower_unary(out, node, Function::clamp,
+              {static_cast<float>(real(*c.get<"min_val">())),
+               static_cast<float>(real(*c.get<"max_val">()))});
+}
+std::string refuses_clamp(const Node& node) {
+  const Call<ops::clamp> c(node);
+  const auto is_symbolic = [](const ir::Argument& a) { return std::holds_alternative<Dim>(a); };
+  if (std::ranges::any_of(node.arguments, is_symbolic)) return "a bound is symbolic";
+  return refuses_bounds(c.get<"min">(), c.get<"max">());
+}
+void lower_clamp(Lowering& out, const Node& node) {
+  const Call<ops::clamp> c(node);
+  const Scalar *low = c.get<"min">(), *high = c.get<"max">();
+  lower_unary(out, node, Function::clamp,
+              {low == nullptr ? -infinity : static_cast<float>(real(*low)),
+               high == nullptr ? infinity : static_cast<float>(real(*high))});
+}
+std::string refuses_gelu(const Node& node) {
+  return Call<ops::gelu>(node).get<"approximate">() == "none" ? ""
+                                                              : "its approximation is not taken";
+}
+std::string refuses_leaky_relu(const Node& node) {
+  const Scalar* slope = Call<ops::leaky_relu>(node).get<"negative_slope">();
+  return slope != nullptr && std::abs(real(*slope)) < 1e6 ? "" : "its slope is not taken";
+}
+void lower_leaky_relu(Lowering& out, const Node& node) {
+  const Scalar* slope = Call<ops::leaky_relu>(node).get<"negative_slope">();
+  lower_unary(out, node, Function::leaky_relu, {static_cast<float>(real(*slope))});
+}
+void lower_silu(Lowering& out, const Node& node) {
+  const Value* x = std::get<Value*>(node.arguments[0]);
+  const Order order = out.natural_order(x);
+  const Ref in = out.ref(x, order), gate = out.add(Kind::unary, Function::sigmoid, {in});
+  out.define(node.result(), out.add(Kind::binary, Function::multiply, {in, gate}), order);
+}
+
+/// clamp(x / 6 + 0.5, 0, 1)
+void lower_hardsigmoid(Lowering& out, const Node& node) {
+  const Value* x = std::get<Value*>(node.arguments[0]);
+  const Order order = out.natural_order(x);
+  const Ref scaled =
+      out.add(Kind::binary, Function::multiply, {out.ref(x, order), out.number(1.0 / 6)});
+  const Ref moved = out.add(Kind::binary, Function::add, {scaled, out.number(0.5)});
+  out.define(node.result(), out.add(Kind::unary, Function::clamp, {moved}, {}, {0, 1}), order);
+}
+
+/// Whether the value can meet one with channels last: it has four dimensions, or is one number, or
+/// a constant that can be given four dimensions.
+bool fits_channels_last(const Value* v) { return v->type.rank == 4 || is_constant(v); }
+Ref operand_of(Lowering& out, const Value* v, Order order) {
+  if (order == Order::plain || v->type.rank == 4) return out.ref(v, order);
+  const std::vector<int64_t> own = sizes_of(*v);
+  std::vector<int64_t> sizes(4 - own.size(), 1);
+  sizes.insert(sizes.end(), own.begin(), own.end());
+  // of the dimensions (1, channels, height, width), at most one is not 1: the order does not matter
+  return out.reshaped(v, {sizes[0], sizes[2], sizes[3], sizes[1]});
+}
+bool has_one_long_dimension(const Value* v) {
+  return v->type.rank == 4 || (has_fixed_sizes(*v) && [&] {
+           const std::vector<int64_t> s = sizes_of(*v);
+           return std::ranges::count_if(s, [](int64_t n) { return n != 1; }) <= 1;
+         }());
+}
+void lower_binary(Lowering& out, const Node& node, Function function, const Value* a,
+                  const Value* b) {
+  const bool wants_last =
+      out.natural_order(a) == Order::channels_last || out.natural_order(b) == Order::channels_last;
+  bool may = wants_last;
+  for (const Value* v : {a, b}) may = may && fits_channels_last(v) && has_one_long_dimension(v);
+  const Order order = may ? Order::channels_last : Order::plain;
+  out.define(
+      node.result(),
+      out.add(Kind::binary, function, {operand_of(out, a, order), operand_of(out, b, order)}),
+      order);
+}
+template <Function function>
+void lower_tensors(Lowering& out, const Node& node) {
+  lower_binary(out, node, function, std::get<Value*>(node.arguments[0]),
+               std::get<Value*>(node.arguments[1]));
+}
+template <const Operator& op>
+std::string refuses_alpha(const Node& node) {
+  return is_one(Call<op>(node).template get<"alpha">()) ? "" : "alpha is not 1";
+}
+template <const Operator& op>
+std::string refuses_scalar(const Node& node) {
+  return Call<op>(node).template get<"other">() != nullptr ? "" : "its number is symbolic";
+}
+template <const Operator& op>
+std::string refuses_scalar_and_alpha(const Node& node) {
+  const std::string reason = refuses_scalar<op>(node);
+  return reason.empty() ? refuses_alpha<op>(node) : reason;
+}
+template <const Operator& op, Function function>
+void lower_scalar(Lowering& out, const Node& node) {
+  const Call<op> c(node);
+  const Value* x = c.template get<"self">();
+  const Order order = out.natural_order(x);
+  out.define(node.result(),
+             out.add(Kind::binary, function,
+                     {out.ref(x, order), out.number(real(*c.template get<"other">()))}),
+             order);
+}
+
+// ---- softmax, and what moves elements ----
+
+std::string refuses_softmax(const Node& node) {
+  const Call<ops::_softmax> c(node);
+  const int rank = c.get<"self">()->type.rank;
+  return axis_of(c.get<"dim">(), rank) == rank - 1
+             ? ""
+             : "it goes along another dimension than the last";
+}
+void lower_softmax(Lowering& out, const Node& node) {
+  const Ref x = out.ref(Call<ops::_softmax>(node).get<"self">());
+  out.define(node.result(), out.add(Kind::softmax, Function::none, {x}));
+}
+
+std::string refuses_cat(const Node& node) {
+  const auto& list = Call<ops::cat>(node).get<"tensors">();
+  if (list.size() < 2 || list.size() > static_cast<size_t>(most_inputs))
+    return "it joins more than 5 tensors, or one";
+  const int rank = node.result()->type.rank;
+  const auto differs = [&](const Value* v) { return v->type.rank != rank; };
+  return std::ranges::any_of(list, differs) ? "the ranks differ" : "";
+}
+void lower_cat(Lowering& out, const Node& node) {
+  const Call<ops::cat> c(node);
+  const auto& list = c.get<"tensors">();
+  const auto is_last = [&](const Value* v) { return out.natural_order(v) == Order::channels_last; };
+  const Order order = std::ranges::any_of(list, is_last) ? Order::channels_last : Order::plain;
+  std::vector<Ref> inputs;
+  for (const Value* v : list) inputs.push_back(out.ref(v, order));
+  int64_t axis = axis_of(c.get<"dim">(), node.result()->type.rank);
+  constexpr int64_t place[] = {0, 3, 1, 2};
+  if (order == Order::channels_last) axis = place[axis];
+  out.define(node.result(), out.add(Kind::concatenate, Function::none, inputs, {axis}), order);
+}
+
+std::string refuses_reshape(const Node& node) {
+  const Value& result = *node.result();
+  int open = 0;
+  for (int i = 0; i < result.type.rank; ++i) open += !result.type.sizes[i].is_constant();
+  return open > 1 ? "it has more than one symbolic size" : "";
+}
+void lower_reshape(Lowering& out, const Node& node) {
+  const Value* x = std::get<Value*>(node.arguments[0]);
+  const Value& result = *node.result();
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < result.type.rank; ++i)
+    sizes.push_back(result.type.sizes[i].is_constant() ? result.type.sizes[i].value() : 0);
+  // an image of one pixel lies the same way in both orders
+  const bool is_pixel =
+      x->type.rank == 4 && proves_equal(x->type.sizes[2], 1) && proves_equal(x->type.sizes[3], 1);
+  const Ref in = out.ref(x, is_pixel ? out.natural_order(x) : Order::plain);
+  out.define(&result, out.add(Kind::reshape, Function::none, {in}, std::move(sizes)));
+}
+
+void lower_order(Lowering& out, const Node& node, std::vector<int64_t> order) {
+  const Ref x = out.ref(std::get<Value*>(node.arguments[0]));
+  out.define(node.result(), out.add(Kind::transpose, Function::none, {x}, std::move(order)));
+}
+void lower_permute(Lowering& out, const Node& node) {
+  const Call<ops::permute> c(node);
+  std::vector<int64_t> order;
+  for (const Dim d : c.get<"dims">()) order.push_back(axis_of(d, c.get<"self">()->type.rank));
+  lower_order(out, node, std::move(order));
+}
+void lower_transpose(Lowering& out, const Node& node) {
+  const Call<ops::transpose_int> c(node);
+  const int rank = c.get<"self">()->type.rank;
+  std::vector<int64_t> order(static_cast<size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  if (rank > 0)
+    std::swap(order[static_cast<size_t>(axis_of(c.get<"dim0">(), rank))],
+              order[static_cast<size_t>(axis_of(c.get<"dim1">(), rank))]);
+  lower_order(out, node, std::move(order));
+}
+
+std::string refuses_slice(const Node& node) {
+  const Call<ops::slice_Tensor> c(node);
+  const Value* x = c.get<"self">();
+  const int axis = static_cast<int>(axis_of(c.get<"dim">(), x->type.rank));
+  const Dim* start = c.get<"start">();
+  if (!proves_equal(c.get<"step">(), 1)) return "its step is not 1";
+  if (!x->type.sizes[axis].is_constant() || !node.result()->type.sizes[axis].is_constant() ||
+      (start != nullptr && !start->is_constant()))
+    return "its bounds are symbolic";
+  return "";
+}
+void lower_slice(Lowering& out, const Node& node) {
+  const Call<ops::slice_Tensor> c(node);
+  const Value* x = c.get<"self">();
+  const int rank = x->type.rank;
+  const auto axis = static_cast<size_t>(axis_of(c.get<"dim">(), rank));
+  const int64_t extent = x->type.sizes[axis].value();
+  const Dim* given = c.get<"start">();
+  int64_t start = given == nullptr ? 0 : given->value();
+  start = std::clamp<int64_t>(start < 0 ? start + extent : start, 0, extent);
+  std::vector<int64_t> list(static_cast<size_t>(2 * rank));
+  list[axis] = start;
+  list[static_cast<size_t>(rank) + axis] = node.result()->type.sizes[axis].value();
+  out.define(node.result(), out.add(Kind::slice, Function::none, {out.ref(x)}, std::move(list)));
+}
+
+std::string refuses_pad(const Node& node) {
+  const Call<ops::constant_pad_nd> c(node);
+  const auto& pad = c.get<"pad">();
+  if (!are_fixed(pad)) return "a padding is symbolic";
+  if (c.get<"value">() == nullptr) return "its number is symbolic";
+  const auto is_negative = [](Dim d) { return d.value() < 0; };
+  return std::ranges::any_of(pad, is_negative) ? "a padding is negative" : "";
+}
+void lower_pad(Lowering& out, const Node& node) {
+  const Call<ops::constant_pad_nd> c(node);
+  const auto rank = static_cast<size_t>(c.get<"self">()->type.rank);
+  const std::vector<int64_t> pad = numbers(c.get<"pad">());  // of the last dimension first
+  std::vector<int64_t> list(2 * rank);
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    list[rank - 1 - i] = pad[2 * i];
+    list[2 * rank - 1 - i] = pad[2 * i + 1];
+  }
+  out.define(node.result(),
+             out.add(Kind::pad, Function::none, {out.ref(c.get<"self">())}, std::move(list),
+                     {static_cast<float>(real(*c.get<"value">()))}));
+}
+
+constexpr bool heavy = true;
+
+const Row rows[] = {
+    {&ops::convolution, refuses_convolution, lower_convolution, heavy},
+    {&ops::linear, refuses_linear, lower_linear, heavy},
+    {&ops::addmm, refuses_addmm, lower_addmm, heavy},
+    {&ops::mm, nullptr, lower_mm, heavy},
+    {&ops::bmm, nullptr, lower_bmm, heavy},
+    {&ops::max_pool2d, refuses_pool<ops::max_pool2d>, lower_max_pool},
+    {&ops::avg_pool2d, refuses_avg_pool, lower_avg_pool},
+    {&ops::mean_dim, refuses_mean, lower_mean},
+    {&ops::relu, nullptr, lower_relu},
+    {&ops::hardtanh, refuses_hardtanh, lower_hardtanh},
+    {&ops::clamp, refuses_clamp, lower_clamp},
+    {&ops::abs, nullptr, lower_function<Function::abs>},
+    {&ops::ceil, nullptr, lower_function<Function::ceil>},
+    {&ops::exp, nullptr, lower_function<Function::exp>},
+    {&ops::floor, nullptr, lower_function<Function::floor>},
+    {&ops::gelu, refuses_gelu, lower_function<Function::gelu>},
+    {&ops::hardsigmoid, nullptr, lower_hardsigmoid},
+    {&ops::hardswish, nullptr, lower_function<Function::hardswish>},
+    {&ops::leaky_relu, refuses_leaky_relu, lower_leaky_relu},
+    {&ops::log, nullptr, lower_function<Function::log>},
+    {&ops::neg, nullptr, lower_function<Function::negate>},
+    {&ops::sigmoid, nullptr, lower_function<Function::sigmoid>},
+    {&ops::silu, nullptr, lower_silu},
+    {&ops::sqrt, nullptr, lower_function<Function::square_root>},
+    {&ops::rsqrt, nullptr, lower_function<Function::reciprocal_square_root>},
+    {&ops::tanh, nullptr, lower_function<Function::tanh>},
+    {&ops::add_Tensor, refuses_alpha<ops::add_Tensor>, lower_tensors<Function::add>},
+    {&ops::sub_Tensor, refuses_alpha<ops::sub_Tensor>, lower_tensors<Function::subtract>},
+    {&ops::mul_Tensor, nullptr, lower_tensors<Function::multiply>},
+    {&ops::div_Tensor, nullptr, lower_tensors<Function::divide>},
+    {&ops::maximum, nullptr, lower_tensors<Function::maximum>},
+    {&ops::minimum, nullptr, lower_tensors<Function::minimum>},
+    {&ops::add_Scalar, refuses_scalar_and_alpha<ops::add_Scalar>,
+     lower_scalar<ops::add_Scalar, Function::add>},
+    {&ops::sub_Scalar, refuses_scalar_and_alpha<ops::sub_Scalar>,
+     lower_scalar<ops::sub_Scalar, Function::subtract>},
+    {&ops::mul_Scalar, refuses_scalar<ops::mul_Scalar>,
+     lower_scalar<ops::mul_Scalar, Function::multiply>},
+    {&ops::div_Scalar, refuses_scalar<ops::div_Scalar>,
+     lower_scalar<ops::div_Scalar, Function::divide>},
+    {&ops::_softmax, refuses_softmax, lower_softmax},
+    {&ops::cat, refuses_cat, lower_cat},
+    {&ops::view, refuses_reshape, lower_reshape},
+    {&ops::unsqueeze, refuses_reshape, lower_reshape},
+    {&ops::squeeze_dim, refuses_reshape, lower_reshape},
+    {&ops::permute, nullptr, lower_permute},
+    {&ops::transpose_int, nullptr, lower_transpose},
+    {&ops::slice_Tensor, refuses_slice, lower_slice},
+    {&ops::constant_pad_nd, refuses_pad, lower_pad},
+};
+
+/// What holds for all rows: f32, one to six dimensions, no empty tensors, sizes of images and
+/// windows that are numbers.
+std::string refuses_value(const Value& v) {
+  if (v.type.dtype != DType::f32) return "a tensor is not f32";
+  if (v.type.rank > most_dimensions) return "a tensor has more than 6 dimensions";
+  if (v.type.rank == 0 && !is_constant(&v)) return "a tensor has no dimensions";
+  for (int i = 0; i < v.type.rank; ++i)
+    if (v.type.sizes[i].lower() < 1) return "a tensor may be empty";
+  return "";
+}
+
+}  // namespace
+
+const Row* find_row(const Operator& op) {
+  const auto at = std::ranges::find(rows, &op, &Row::op);
+  return at == std::end(rows) ? nullptr : at;
+}
+
+bool is_constant(const ir::Value* value) {
+  if (value->origin == Value::Origin::constant) return true;
+  const Node* node = value->node;
+  return node != nullptr && node->op->category == Category::view && refusal(*node).empty() &&
+         is_constant(ir::viewed(*node));
+}
+
+std::string refusal(const ir::Node& node) {
+  const Row* row = find_row(*node.op);
+  if (row == nullptr) return "the backend has no such operator";
+  std::string reason;
+  const auto look_at = [&](const Value* v) {
+    if (reason.empty()) reason = refuses_value(*v);
+  };
+  ir::for_each_value(node, look_at);
+  for (const auto& r : node.results)
+    if (r != nullptr) look_at(r.get());
+  if (reason.empty() && row->refuses != nullptr) reason = row->refuses(node);
+  return reason;
+}
+
+}  // namespace taper::delegates::xnnpack

@@ -1,0 +1,25 @@
+// The table of what is taken. Internal to compile.
+#pragma once
+#include <string>
+
+#include "taper/delegates/xnnpack/compile/lowering.h"
+
+namespace taper::delegates::xnnpack {
+
+/// A row: an operator, what the library asks of a call beyond f32, and how the call becomes nodes.
+struct Row {
+  const Operator* op;
+  std::string (*refuses)(const ir::Node& node);  ///< nullptr: nothing
+  void (*lower)(Lowering& out, const ir::Node& node);
+  bool is_heavy = false;  ///< worth a part of its own
+};
+
+/// nullptr: the operator is not taken.
+const Row* find_row(const Operator& op);
+
+/// Why the whole call is refused, by its row and by what holds for all rows; empty: it is taken.
+std::string refusal(const ir::Node& node);
+/// Whether a value is a constant, perhaps through views that are taken.
+bool is_constant(const ir::Value* value);
+
+}  // namespace taper::delegates::xnnpack

@@ -1,0 +1,161 @@
+#include "taper/delegates/xnnpack/runtime/backend.h"
+
+#include <atomic>
+#include <new>
+
+#include "taper/delegates/xnnpack/runtime/engine.h"
+
+namespace taper::delegates::xnnpack {
+namespace {
+
+// A blob. An engine that nobody uses waits in `idle` for the next instance.
+struct Loaded {
+  Part part;
+  Memory& memory;
+  std::atomic<Engine*> idle;
+
+  void keep(Engine* engine) {
+    if (Engine* other = idle.exchange(engine)) Engine::destroy(memory, other);
+  }
+};
+
+// In the method's memory. Behind it stand the shapes of all values, the external values, and the
+// addresses of the constants.
+struct Instance {
+  Loaded* loaded;
+  Engine* engine;
+  bool is_set_up;  // the library knows the addresses
+
+  const Part& part() const { return loaded->part; }
+  index_t external_count() const { return part().operands() + part().results(); }
+  Shape* shapes() { return reinterpret_cast<Shape*>(this + 1); }
+  const Shape* shapes() const { return reinterpret_cast<const Shape*>(this + 1); }
+  xnn_external_value* externals() {
+    return reinterpret_cast<xnn_external_value*>(shapes() + part().values());
+  }
+  const void** constants() {
+    return reinterpret_cast<const void**>(externals() + external_count());
+  }
+  static size_t bytes_of(const Part& p) {
+    return sizeof(Instance) + static_cast<size_t>(p.values()) * sizeof(Shape) +
+           static_cast<size_t>(p.operands() + p.results()) * sizeof(xnn_external_value) +
+           static_cast<size_t>(p.constants()) * sizeof(void*);
+  }
+};
+static_assert(alignof(Instance) <= 8 && alignof(Shape) <= 8 && alignof(xnn_external_value) <= 8);
+
+bool are_f32(Span<const Slot> slots) {
+  for (const Slot& slot : slots)
+    if (slot.tensor->dtype != DType::f32) return false;
+  return true;
+}
+
+// Computes the sizes of all values from those of the arguments.
+Error take_shapes(Instance& instance, const DelegateArguments& arguments, Context& context) {
+  const Part& part = instance.part();
+  Shape* shapes = instance.shapes();
+  for (index_t i = 0; i < part.operands(); ++i) shapes[i] = *arguments.operands[i].tensor->shape;
+  for (index_t i = 0; i < part.constants(); ++i)
+    shapes[part.operands() + i] = *arguments.constants[i].tensor->shape;
+  const index_t wrong = part.infer(shapes);
+  if (wrong < 0) return Error::ok;
+  return context.fail(Error::invalid_argument,
+                      TAPER_TEXT("node {} of the part cannot have these sizes"), wrong);
+}
+
+// Uses the idle engine if it was made from the same constants.
+Engine* take_engine(Instance& instance, const Threads* threads) {
+  Loaded& loaded = *instance.loaded;
+  if (Engine* idle = loaded.idle.exchange(nullptr)) {
+    if (idle->fits(instance.constants(), threads)) return idle;
+    Engine::destroy(loaded.memory, idle);
+  }
+  return Engine::create(loaded.memory, loaded.part, instance.shapes(), instance.constants(),
+                        threads);
+}
+
+}  // namespace
+
+Error XnnpackBackend::load(Span<const std::byte> blob, Context& context, void*& loaded) {
+  if (!Part::is_valid(blob))
+    return context.fail(Error::invalid_program, TAPER_TEXT("the part of XNNPACK is damaged"));
+  if (!initialize(memory_))
+    return context.fail(Error::not_supported, TAPER_TEXT("XNNPACK does not run on this machine"));
+  void* place = memory_.allocate(sizeof(Loaded));
+  if (place == nullptr)
+    return context.fail(Error::out_of_memory, TAPER_TEXT("XNNPACK got no memory"));
+  loaded = new (place) Loaded{Part(blob), memory_, {nullptr}};
+  return Error::ok;
+}
+
+void XnnpackBackend::unload(void* loaded) {
+  static_cast<Loaded*>(loaded)->keep(nullptr);
+  memory_.release(loaded, sizeof(Loaded));
+}
+
+size_t XnnpackBackend::instance_bytes(const void* loaded) const {
+  return Instance::bytes_of(static_cast<const Loaded*>(loaded)->part);
+}
+
+Error XnnpackBackend::create(void* loaded, void* memory, const DelegateArguments& arguments,
+                             Context& context) {
+  Instance& instance = *new (memory) Instance{static_cast<Loaded*>(loaded), nullptr, false};
+  const Part& part = instance.part();
+  if (arguments.operands.size() != part.operands() ||
+      arguments.constants.size() != part.constants() ||
+      arguments.results.size() != part.results() || !are_f32(arguments.operands) ||
+      !are_f32(arguments.constants))
+    return context.fail(Error::invalid_program,
+                        TAPER_TEXT("the part of XNNPACK takes other arguments"));
+  TAPER_TRY(take_shapes(instance, arguments, context));
+  for (index_t i = 0; i < part.constants(); ++i)
+    instance.constants()[i] = arguments.constants[i].tensor->data;
+  for (index_t i = 0; i < part.operands(); ++i)
+    instance.externals()[i] = {static_cast<uint32_t>(i), nullptr};
+  for (index_t r = 0; r < part.results(); ++r)
+    instance.externals()[part.operands() + r] = {static_cast<uint32_t>(part.result(r)), nullptr};
+  instance.engine = take_engine(instance, context.threads);
+  if (instance.engine != nullptr) return Error::ok;
+  return context.fail(Error::not_supported,
+                      TAPER_TEXT("XNNPACK refuses the part, or got no memory"));
+}
+
+void XnnpackBackend::release(void* memory) {
+  Instance& instance = *static_cast<Instance*>(memory);
+  instance.loaded->keep(instance.engine);
+}
+
+Error XnnpackBackend::reshape(void* memory, const DelegateArguments& arguments, Context& context) {
+  Instance& instance = *static_cast<Instance*>(memory);
+  instance.is_set_up = false;
+  TAPER_TRY(take_shapes(instance, arguments, context));
+  if (instance.engine->reshape(instance.part(), instance.shapes())) return Error::ok;
+  return context.fail(Error::not_supported, TAPER_TEXT("XNNPACK refuses these sizes"));
+}
+
+void XnnpackBackend::result(const void* memory, index_t i, DType& dtype, Shape& shape) const {
+  const Instance& instance = *static_cast<const Instance*>(memory);
+  dtype = DType::f32;
+  shape = instance.shapes()[instance.part().result(i)];
+}
+
+Error XnnpackBackend::execute(void* memory, const Slot* arguments, Context& context) {
+  Instance& instance = *static_cast<Instance*>(memory);
+  const Part& part = instance.part();
+  xnn_external_value* externals = instance.externals();
+  for (index_t i = 0; i < instance.external_count(); ++i) {
+    const index_t at = i < part.operands() ? i : i + part.constants();
+    void* data = arguments[at].tensor->data;
+    instance.is_set_up = instance.is_set_up && externals[i].data == data;
+    externals[i].data = data;
+  }
+  if (!instance.is_set_up) {
+    instance.is_set_up = instance.engine->set_addresses(externals, instance.external_count());
+    if (!instance.is_set_up)
+      return context.fail(Error::device_failed, TAPER_TEXT("XNNPACK refuses the addresses"));
+  }
+  if (instance.engine->run()) return Error::ok;
+  return context.fail(Error::device_failed, TAPER_TEXT("XNNPACK failed"));
+}
+
+}  // namespace taper::delegates::xnnpack

@@ -1,0 +1,36 @@
+// Runs parts of programs with XNNPACK.
+#pragma once
+#include "taper/delegates/xnnpack/runtime/memory.h"
+#include "taper/runtime/device/backend.h"
+
+namespace taper::delegates::xnnpack {
+
+inline constexpr const char backend_name[] = "xnnpack";
+inline constexpr uint32_t blob_version = 1;
+
+/// The backend. What the library and the backend allocate comes from `memory`, which outlives it.
+/// Threads are those of the session.
+///
+/// The library packs the weights of an instance. Packed weights of a released instance are kept for
+/// the next one, until the program is closed: measuring a method does not pack them twice.
+class XnnpackBackend final : public Backend {
+ public:
+  explicit XnnpackBackend(Memory& memory) : memory_(memory) {}
+
+  const char* name() const override { return backend_name; }
+  bool reads(uint32_t version) const override { return version == blob_version; }
+  Error load(Span<const std::byte> blob, Context& context, void*& loaded) override;
+  void unload(void* loaded) override;
+  size_t instance_bytes(const void* loaded) const override;
+  Error create(void* loaded, void* memory, const DelegateArguments& arguments,
+               Context& context) override;
+  void release(void* instance) override;
+  Error reshape(void* instance, const DelegateArguments& arguments, Context& context) override;
+  void result(const void* instance, index_t i, DType& dtype, Shape& shape) const override;
+  Error execute(void* instance, const Slot* arguments, Context& context) override;
+
+ private:
+  Memory& memory_;
+};
+
+}  // namespace taper::delegates::xnnpack

@@ -1,0 +1,197 @@
+#include "taper/delegates/xnnpack/runtime/define.h"
+
+#include <limits>
+
+namespace taper::delegates::xnnpack {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+xnn_unary_operator unary_of(blob::Function f) {
+  constexpr xnn_unary_operator operators[] = {
+      xnn_unary_invalid,     xnn_unary_clamp,
+      xnn_unary_abs,         xnn_unary_ceiling,
+      xnn_unary_elu,         xnn_unary_exp,
+      xnn_unary_floor,       xnn_unary_gelu,
+      xnn_unary_hardswish,   xnn_unary_leaky_relu,
+      xnn_unary_log,         xnn_unary_negate,
+      xnn_unary_sigmoid,     xnn_unary_square,
+      xnn_unary_square_root, xnn_unary_reciprocal_square_root,
+      xnn_unary_tanh};
+  return operators[static_cast<int>(f)];
+}
+
+xnn_binary_operator binary_of(blob::Function f) {
+  constexpr xnn_binary_operator operators[] = {xnn_binary_add,      xnn_binary_subtract,
+                                               xnn_binary_multiply, xnn_binary_divide,
+                                               xnn_binary_maximum,  xnn_binary_minimum};
+  return operators[static_cast<int>(f) - static_cast<int>(blob::Function::add)];
+}
+
+// A list of numbers as another type.
+template <class T>
+struct Numbers {
+  explicit Numbers(Span<const int64_t> numbers) : count(static_cast<size_t>(numbers.size())) {
+    for (size_t i = 0; i < count; ++i) values[i] = static_cast<T>(numbers[static_cast<index_t>(i)]);
+  }
+  size_t count;
+  T values[16] = {};  // verified: there are no more
+};
+
+class Definer {
+ public:
+  Definer(xnn_subgraph_t subgraph, const Part& part, const Shape* shapes,
+          const void* const* constants)
+      : subgraph_(subgraph), part_(part), shapes_(shapes), constants_(constants) {}
+
+  xnn_status run() {
+    for (index_t v = 0; v < part_.values(); ++v)
+      if (const xnn_status s = value(v); s != xnn_status_success) return s;
+    for (index_t n = 0; n < part_.nodes(); ++n)
+      if (const xnn_status s = node(part_.node(n), static_cast<uint32_t>(part_.inputs() + n));
+          s != xnn_status_success)
+        return s;
+    return xnn_status_success;
+  }
+
+ private:
+  xnn_status value(index_t v) {
+    uint32_t flags = v < part_.operands() ? XNN_VALUE_FLAG_EXTERNAL_INPUT : 0u;
+    for (index_t r = 0; r < part_.results(); ++r)
+      if (part_.result(r) == v) flags |= XNN_VALUE_FLAG_EXTERNAL_OUTPUT;
+    const bool constant = part_.is_constant(static_cast<uint32_t>(v));
+    const void* elements = constant ? constants_[v - part_.operands()] : nullptr;
+    const Dims dims(shapes_[v]);
+    uint32_t id = 0;
+    return xnn_define_tensor_value(subgraph_, xnn_datatype_fp32, dims.count, dims.sizes, elements,
+                                   static_cast<uint32_t>(v), flags, &id);
+  }
+
+  xnn_status node(const NodeView& n, uint32_t output) {
+    const Span<const uint32_t> in = n.inputs;
+    switch (n.kind) {
+      case blob::Kind::unary:
+        return unary(n, output);
+      case blob::Kind::binary: {
+        const xnn_binary_params unlimited{-infinity, infinity};
+        return xnn_define_binary(subgraph_, binary_of(n.function), &unlimited, in[0], in[1], output,
+                                 0);
+      }
+      case blob::Kind::convolution:
+        return convolution(n, output);
+      case blob::Kind::depthwise:
+        return depthwise(n, output);
+      case blob::Kind::fully_connected:
+        return xnn_define_fully_connected(subgraph_, -infinity, infinity, in[0], in[1], in[2],
+                                          output, 0);
+      case blob::Kind::batch_matmul:
+        return xnn_define_batch_matrix_multiply(subgraph_, in[0], in[1], output, 0);
+      case blob::Kind::max_pool:
+      case blob::Kind::average_pool:
+        return pool(n, output);
+      case blob::Kind::mean: {
+        const Numbers<size_t> axes(n.numbers.part(1, n.numbers.size() - 1));
+        return xnn_define_static_reduce(subgraph_, xnn_reduce_mean, axes.count, axes.values, in[0],
+                                        output, n.numbers[0] == 1 ? XNN_FLAG_KEEP_DIMS : 0);
+      }
+      case blob::Kind::softmax:
+        return xnn_define_softmax(subgraph_, in[0], output, 0);
+      case blob::Kind::concatenate:
+        return concatenate(n, output);
+      case blob::Kind::slice: {
+        const Numbers<size_t> all(n.numbers);
+        const size_t rank = all.count / 2;
+        return xnn_define_static_slice(subgraph_, rank, all.values, all.values + rank, in[0],
+                                       output, 0);
+      }
+      case blob::Kind::transpose: {
+        const Numbers<size_t> order(n.numbers);
+        return xnn_define_static_transpose(subgraph_, order.count, order.values, in[0], output, 0);
+      }
+      case blob::Kind::reshape: {
+        const Numbers<size_t> sizes(n.numbers);
+        return xnn_define_static_reshape(subgraph_, sizes.count, sizes.values, in[0], output, 0);
+      }
+      case blob::Kind::pad: {
+        const Numbers<size_t> all(n.numbers);
+        return xnn_define_static_constant_pad(subgraph_, all.values, all.values + all.count / 2,
+                                              n.parameters[0], in[0], output, 0);
+      }
+    }
+    return xnn_status_invalid_parameter;
+  }
+
+  xnn_status unary(const NodeView& n, uint32_t output) {
+    xnn_unary_params params{};
+    if (n.function == blob::Function::clamp)
+      params.clamp = {n.parameters[0], n.parameters[1]};
+    else if (n.function == blob::Function::elu)
+      params.elu = {n.parameters[0]};
+    else if (n.function == blob::Function::leaky_relu)
+      params.leaky_relu = {n.parameters[0]};
+    return xnn_define_unary(subgraph_, unary_of(n.function), &params, n.inputs[0], output, 0);
+  }
+
+  xnn_status convolution(const NodeView& n, uint32_t output) {
+    const Numbers<uint32_t> all(n.numbers);
+    const uint32_t *v = all.values, groups = v[6];
+    const Shape& filter = shapes_[n.inputs[1]];
+    return xnn_define_convolution_2d(
+        subgraph_, v[2], v[3], v[2], v[3], static_cast<uint32_t>(filter.sizes[1]),
+        static_cast<uint32_t>(filter.sizes[2]), v[0], v[1], v[4], v[5], groups,
+        static_cast<size_t>(filter.sizes[3]), static_cast<size_t>(filter.sizes[0]) / groups,
+        -infinity, infinity, n.inputs[0], n.inputs[1], n.inputs[2], output, 0);
+  }
+
+  xnn_status depthwise(const NodeView& n, uint32_t output) {
+    const Numbers<uint32_t> all(n.numbers);
+    const uint32_t* v = all.values;
+    const Shape& filter = shapes_[n.inputs[1]];
+    const index_t channels = shapes_[n.inputs[0]].sizes[3];
+    return xnn_define_depthwise_convolution_2d(
+        subgraph_, v[2], v[3], v[2], v[3], static_cast<uint32_t>(filter.sizes[1]),
+        static_cast<uint32_t>(filter.sizes[2]), v[0], v[1], v[4], v[5],
+        static_cast<uint32_t>(filter.sizes[3] / channels), static_cast<size_t>(channels), -infinity,
+        infinity, n.inputs[0], n.inputs[1], n.inputs[2], output, 0);
+  }
+
+  xnn_status pool(const NodeView& n, uint32_t output) {
+    const Numbers<uint32_t> all(n.numbers);
+    const uint32_t* v = all.values;
+    if (n.kind == blob::Kind::average_pool)
+      return xnn_define_average_pooling_2d(subgraph_, v[4], v[5], v[4], v[5], v[0], v[1], v[2],
+                                           v[3], -infinity, infinity, n.inputs[0], output, 0);
+    return xnn_define_max_pooling_2d(subgraph_, v[4], v[5], v[4], v[5], v[0], v[1], v[2], v[3],
+                                     v[6], v[7], -infinity, infinity, n.inputs[0], output, 0);
+  }
+
+  xnn_status concatenate(const NodeView& n, uint32_t output) {
+    const Span<const uint32_t> in = n.inputs;
+    const auto axis = static_cast<int32_t>(n.numbers[0]);
+    switch (in.size()) {
+      case 2:
+        return xnn_define_concatenate2(subgraph_, axis, in[0], in[1], output, 0);
+      case 3:
+        return xnn_define_concatenate3(subgraph_, axis, in[0], in[1], in[2], output, 0);
+      case 4:
+        return xnn_define_concatenate4(subgraph_, axis, in[0], in[1], in[2], in[3], output, 0);
+      default:
+        return xnn_define_concatenate5(subgraph_, axis, in[0], in[1], in[2], in[3], in[4], output,
+                                       0);
+    }
+  }
+
+  xnn_subgraph_t subgraph_;
+  const Part& part_;
+  const Shape* shapes_;
+  const void* const* constants_;
+};
+
+}  // namespace
+
+xnn_status define(xnn_subgraph_t subgraph, const Part& part, const Shape* shapes,
+                  const void* const* constants) {
+  return Definer(subgraph, part, shapes, constants).run();
+}
+
+}  // namespace taper::delegates::xnnpack

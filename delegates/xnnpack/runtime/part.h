@@ -1,0 +1,62 @@
+// A verified blob, and the sizes of its values.
+#pragma once
+#include "taper/delegates/xnnpack/runtime/blob_generated.h"
+#include "taper/runtime/core/span.h"
+#include "taper/runtime/core/tensor_ref.h"
+
+namespace taper::delegates::xnnpack {
+
+inline constexpr uint32_t no_value = 0xffffffffu;
+inline constexpr int most_dimensions = 6;  ///< of a tensor in XNNPACK
+inline constexpr index_t most_inputs = 5;
+
+/// The vectors of a node as spans.
+struct NodeView {
+  explicit NodeView(const blob::Node& node);
+
+  blob::Kind kind;
+  blob::Function function;
+  Span<const uint32_t> inputs;
+  Span<const int64_t> numbers;
+  Span<const float> parameters;
+};
+
+/// A blob whose structure, kinds and indices are right.
+class Part {
+ public:
+  /// False: the blob is damaged.
+  static bool is_valid(Span<const std::byte> blob);
+  explicit Part(Span<const std::byte> blob) : table_(blob::GetPart(blob.data())) {}
+
+  index_t operands() const { return static_cast<index_t>(table_->operands()); }
+  index_t constants() const { return static_cast<index_t>(table_->constants()); }
+  index_t inputs() const { return operands() + constants(); }
+  index_t results() const { return static_cast<index_t>(table_->results()->size()); }
+  index_t nodes() const { return static_cast<index_t>(table_->nodes()->size()); }
+  index_t values() const { return inputs() + nodes(); }
+
+  NodeView node(index_t i) const {
+    return NodeView(*table_->nodes()->Get(static_cast<uint32_t>(i)));
+  }
+  index_t result(index_t i) const {
+    return static_cast<index_t>(table_->results()->Get(static_cast<uint32_t>(i)));
+  }
+  bool is_constant(uint32_t value) const {
+    const index_t i = static_cast<index_t>(value);
+    return i >= operands() && i < inputs();
+  }
+
+  /// Computes the sizes of all results of nodes. `shapes` has one for each value, and those of the
+  /// inputs are there. Returns the node that cannot have these sizes or parameters; -1: all can.
+  /// Afterwards the library cannot meet a size or a parameter that it does not expect.
+  index_t infer(Shape* shapes) const;
+
+ private:
+  const blob::Part* table_;
+};
+
+/// The sizes of a node's result. False: the node cannot have inputs of these sizes. `inputs` are
+/// those of the node; nullptr: no bias.
+bool infer_node(const NodeView& node, const Shape* const* inputs, Shape& result);
+
+}  // namespace taper::delegates::xnnpack

@@ -1,0 +1,138 @@
+// The functions of pthreadpool that XNNPACK calls, on the caller's Threads. So there is one pool,
+// and pthreadpool is not linked. Tiles of all dimensions are counted as one row of tasks.
+#include "taper/delegates/xnnpack/runtime/threads.h"
+
+#include <cstddef>
+#include <utility>
+
+namespace {
+
+using taper::index_t;
+
+// A grid of tasks: `rank` ranges, of which the last `tiled` ones are cut into tiles.
+template <size_t rank, size_t tiled>
+struct Grid {
+  size_t ranges[rank];
+  size_t tiles[tiled == 0 ? 1 : tiled];
+
+  size_t step(size_t d) const { return d + tiled < rank ? 1 : tiles[d + tiled - rank]; }
+  size_t count(size_t d) const { return (ranges[d] + step(d) - 1) / step(d); }
+  index_t tasks() const {
+    size_t n = 1;
+    for (size_t d = 0; d < rank; ++d) n *= count(d);
+    return static_cast<index_t>(n);
+  }
+  // Where task `i` begins, and how far its tiles go.
+  void locate(index_t i, size_t* starts, size_t* extents) const {
+    size_t rest = static_cast<size_t>(i);
+    for (size_t d = rank; d-- > 0;) {
+      starts[d] = rest % count(d) * step(d);
+      rest /= count(d);
+      const size_t left = ranges[d] - starts[d];
+      if (d + tiled >= rank) extents[d + tiled - rank] = left < step(d) ? left : step(d);
+    }
+  }
+};
+
+template <bool with_thread, size_t rank, size_t tiled, class Function, size_t... s, size_t... e>
+void run(pthreadpool_t pool, Function function, void* context, const Grid<rank, tiled>& grid,
+         std::index_sequence<s...>, std::index_sequence<e...>) {
+  const taper::Threads* threads = pool == nullptr ? nullptr : pool->threads;
+  taper::parallel_for_threads(threads, grid.tasks(), [&](index_t i, int thread) {
+    size_t starts[rank], extents[tiled + 1];
+    grid.locate(i, starts, extents);
+    if constexpr (with_thread)
+      function(context, static_cast<size_t>(thread), starts[s]..., extents[e]...);
+    else
+      function(context, starts[s]..., extents[e]...);
+  });
+}
+
+template <bool with_thread = false, size_t rank, size_t tiled, class Function>
+void parallelize(pthreadpool_t pool, Function function, void* context,
+                 const Grid<rank, tiled>& grid) {
+  run<with_thread>(pool, function, context, grid, std::make_index_sequence<rank>(),
+                   std::make_index_sequence<tiled>());
+}
+
+}  // namespace
+
+extern "C" {
+
+size_t pthreadpool_get_threads_count(pthreadpool_t pool) {
+  return pool == nullptr || pool->threads == nullptr ? 1
+                                                     : static_cast<size_t>(pool->threads->count);
+}
+
+void pthreadpool_parallelize_1d(pthreadpool_t p, pthreadpool_task_1d_t f, void* c, size_t i,
+                                uint32_t) {
+  parallelize(p, f, c, Grid<1, 0>{{i}, {}});
+}
+void pthreadpool_parallelize_1d_with_thread(pthreadpool_t p, pthreadpool_task_1d_with_thread_t f,
+                                            void* c, size_t i, uint32_t) {
+  parallelize<true>(p, f, c, Grid<1, 0>{{i}, {}});
+}
+void pthreadpool_parallelize_1d_tile_1d(pthreadpool_t p, pthreadpool_task_1d_tile_1d_t f, void* c,
+                                        size_t i, size_t ti, uint32_t) {
+  parallelize(p, f, c, Grid<1, 1>{{i}, {ti}});
+}
+void pthreadpool_parallelize_2d(pthreadpool_t p, pthreadpool_task_2d_t f, void* c, size_t i,
+                                size_t j, uint32_t) {
+  parallelize(p, f, c, Grid<2, 0>{{i, j}, {}});
+}
+void pthreadpool_parallelize_2d_with_thread(pthreadpool_t p, pthreadpool_task_2d_with_thread_t f,
+                                            void* c, size_t i, size_t j, uint32_t) {
+  parallelize<true>(p, f, c, Grid<2, 0>{{i, j}, {}});
+}
+void pthreadpool_parallelize_2d_tile_1d(pthreadpool_t p, pthreadpool_task_2d_tile_1d_t f, void* c,
+                                        size_t i, size_t j, size_t tj, uint32_t) {
+  parallelize(p, f, c, Grid<2, 1>{{i, j}, {tj}});
+}
+void pthreadpool_parallelize_2d_tile_2d(pthreadpool_t p, pthreadpool_task_2d_tile_2d_t f, void* c,
+                                        size_t i, size_t j, size_t ti, size_t tj, uint32_t) {
+  parallelize(p, f, c, Grid<2, 2>{{i, j}, {ti, tj}});
+}
+void pthreadpool_parallelize_3d(pthreadpool_t p, pthreadpool_task_3d_t f, void* c, size_t i,
+                                size_t j, size_t k, uint32_t) {
+  parallelize(p, f, c, Grid<3, 0>{{i, j, k}, {}});
+}
+void pthreadpool_parallelize_3d_tile_1d(pthreadpool_t p, pthreadpool_task_3d_tile_1d_t f, void* c,
+                                        size_t i, size_t j, size_t k, size_t tk, uint32_t) {
+  parallelize(p, f, c, Grid<3, 1>{{i, j, k}, {tk}});
+}
+void pthreadpool_parallelize_3d_tile_1d_with_thread(pthreadpool_t p,
+                                                    pthreadpool_task_3d_tile_1d_with_thread_t f,
+                                                    void* c, size_t i, size_t j, size_t k,
+                                                    size_t tk, uint32_t) {
+  parallelize<true>(p, f, c, Grid<3, 1>{{i, j, k}, {tk}});
+}
+void pthreadpool_parallelize_3d_tile_2d(pthreadpool_t p, pthreadpool_task_3d_tile_2d_t f, void* c,
+                                        size_t i, size_t j, size_t k, size_t tj, size_t tk,
+                                        uint32_t) {
+  parallelize(p, f, c, Grid<3, 2>{{i, j, k}, {tj, tk}});
+}
+void pthreadpool_parallelize_4d(pthreadpool_t p, pthreadpool_task_4d_t f, void* c, size_t i,
+                                size_t j, size_t k, size_t l, uint32_t) {
+  parallelize(p, f, c, Grid<4, 0>{{i, j, k, l}, {}});
+}
+void pthreadpool_parallelize_4d_tile_2d(pthreadpool_t p, pthreadpool_task_4d_tile_2d_t f, void* c,
+                                        size_t i, size_t j, size_t k, size_t l, size_t tk,
+                                        size_t tl, uint32_t) {
+  parallelize(p, f, c, Grid<4, 2>{{i, j, k, l}, {tk, tl}});
+}
+void pthreadpool_parallelize_5d(pthreadpool_t p, pthreadpool_task_5d_t f, void* c, size_t i,
+                                size_t j, size_t k, size_t l, size_t m, uint32_t) {
+  parallelize(p, f, c, Grid<5, 0>{{i, j, k, l, m}, {}});
+}
+void pthreadpool_parallelize_5d_tile_2d(pthreadpool_t p, pthreadpool_task_5d_tile_2d_t f, void* c,
+                                        size_t i, size_t j, size_t k, size_t l, size_t m, size_t tl,
+                                        size_t tm, uint32_t) {
+  parallelize(p, f, c, Grid<5, 2>{{i, j, k, l, m}, {tl, tm}});
+}
+void pthreadpool_parallelize_6d_tile_2d(pthreadpool_t p, pthreadpool_task_6d_tile_2d_t f, void* c,
+                                        size_t i, size_t j, size_t k, size_t l, size_t m, size_t n,
+                                        size_t tm, size_t tn, uint32_t) {
+  parallelize(p, f, c, Grid<6, 2>{{i, j, k, l, m, n}, {tm, tn}});
+}
+
+}  // extern "C"

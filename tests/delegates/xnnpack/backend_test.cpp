@@ -1,0 +1,118 @@
+// The backend on the device: sizes that change, threads, memory.
+#include "delegated.h"
+#include "taper/examples/support/allocations.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
+
+namespace taper::delegates::xnnpack {
+namespace {
+
+const Tensor filter = random_tensor({8, 3, 3, 3}, 1), weight = random_tensor({5, 8}, 2);
+
+Tensor network(const Tensor& x) {
+  const Tensor y = relu(conv2d(x, filter, {}, 2, 1));
+  return linear(mean(y, {2, 3}, false), weight);
+}
+
+TEST(xnnpack_backend, runs_symbolic_sizes_and_shapes_again) {
+  const Dim n = Dim::symbol("n", 1, 5), h = Dim::symbol("h", 4, 40);
+  Delegated program(network, {n, 3, h, 16});
+  EXPECT_EQ(program.delegates(), 1);
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  for (const auto& [rows, height] : {std::pair{1, 4}, {5, 40}, {2, 17}, {1, 4}, {5, 40}}) {
+    const Tensor x = random_tensor({rows, 3, height, 16}, 3);
+    expect_close(call(module.value(), x), network(x).to_vector<float>());
+  }
+}
+
+TEST(xnnpack_backend, tells_the_constants_of_many_parts_apart) {
+  // cumsum cuts the network into parts; every third bias is equal
+  std::vector<Tensor> weights, biases;
+  for (unsigned i = 0; i < 12; ++i) {
+    weights.push_back(random_tensor({8 + i % 2, 8 + (i + 1) % 2}, 20 + i));
+    biases.push_back(random_tensor({8 + i % 2}, 40 + i / 6));
+  }
+  const auto deep = [&](const Tensor& x) {
+    Tensor y = x;
+    for (size_t i = 0; i < weights.size(); ++i) y = cumsum(linear(y, weights[i], biases[i]), 0);
+    return y;
+  };
+  Delegated program(deep, {2, 9}, false);
+  EXPECT_EQ(program.delegates(), 12);
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  const Tensor x = random_tensor({2, 9}, 3);
+  expect_close(call(module.value(), x), deep(x).to_vector<float>());
+}
+
+TEST(xnnpack_backend, gives_the_same_bits_with_any_number_of_threads) {
+  Delegated program(network, {4, 3, 33, 31});
+  const Tensor x = random_tensor({4, 3, 33, 31}, 4);
+  Result<Module> alone = program.load();
+  ASSERT_TRUE(alone.ok()) << program.why;
+  const std::vector<float> want = call(alone.value(), x);
+  for (const int count : {2, 3}) {
+    ThreadPool pool(count);
+    Result<Module> module = program.load(pool.threads());
+    ASSERT_TRUE(module.ok()) << program.why;
+    EXPECT_EQ(call(module.value(), x), want) << count;
+  }
+}
+
+TEST(xnnpack_backend, allocates_nothing_for_sizes_that_it_has_seen) {
+  const Dim n = Dim::symbol("n", 1, 8);
+  Delegated program(network, {n, 3, 16, 16});
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  Result<Method> method = module.value().method("forward");
+  ASSERT_TRUE(method.ok());
+  const std::vector<float> x(8 * 3 * 16 * 16, 0.5f);
+  const auto run = [&](index_t rows) {
+    ASSERT_EQ(method.value().set_input(0, x.data(), {rows, 3, 16, 16}), Error::ok);
+    ASSERT_EQ(method.value().execute(), Error::ok);
+  };
+  for (const index_t rows : {8, 3, 1}) run(rows);
+  const size_t before = allocation_count(), in_library = memory_use().allocations;
+  for (const index_t rows : {8, 8, 3, 1, 3, 8}) run(rows);
+  EXPECT_EQ(allocation_count(), before);
+  EXPECT_EQ(memory_use().allocations, in_library);
+}
+
+TEST(xnnpack_backend, gives_its_memory_back) {
+  Delegated program(network, {1, 3, 16, 16});
+  const auto once = [&] {
+    Result<Module> module = program.load();
+    ASSERT_TRUE(module.ok()) << program.why;
+    call(module.value(), random_tensor({1, 3, 16, 16}, 5));
+  };
+  once();
+  const size_t bytes = memory_use().bytes;
+  for (int i = 0; i < 100; ++i) once();
+  EXPECT_EQ(memory_use().bytes, bytes);
+}
+
+TEST(xnnpack_backend, packs_weights_once_for_a_method) {
+  Delegated program(network, {1, 3, 16, 16});
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  ASSERT_TRUE(module.value().requirements("forward").ok());
+  const size_t packed = memory_use().bytes;
+  ASSERT_TRUE(module.value().method("forward").ok());
+  EXPECT_LE(memory_use().bytes, packed) << "the instance that was measured is used again";
+}
+
+TEST(xnnpack_backend, works_after_a_call_that_was_cancelled) {
+  Delegated program(network, {1, 3, 16, 16});
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  Result<Method> method = module.value().method("forward");
+  ASSERT_TRUE(method.ok());
+  Limits none;
+  none.steps = 0;
+  EXPECT_EQ(method.value().execute(none), Error::limit_reached);
+  const Tensor x = random_tensor({1, 3, 16, 16}, 6);
+  expect_close(call(module.value(), x), network(x).to_vector<float>());
+}
+
+}  // namespace
+}  // namespace taper::delegates::xnnpack

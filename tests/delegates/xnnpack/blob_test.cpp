@@ -1,0 +1,193 @@
+// Damaged and hostile blobs: the library must not see them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "taper/delegates/xnnpack/app/backend.h"
+#include "taper/delegates/xnnpack/runtime/backend.h"
+#include "taper/delegates/xnnpack/runtime/part.h"
+
+namespace taper::delegates::xnnpack {
+namespace {
+
+using blob::Function, blob::Kind;
+
+struct TestNode {
+  Kind kind;
+  std::vector<uint32_t> inputs;
+  std::vector<int64_t> numbers;
+  std::vector<float> parameters;
+  Function function = Function::none;
+};
+
+/// Bytes at a multiple of 8.
+class Blob {
+ public:
+  Blob(uint32_t operands, uint32_t constants, const std::vector<TestNode>& nodes,
+       const std::vector<uint32_t>& results) {
+    flatbuffers::FlatBufferBuilder b;
+    std::vector<flatbuffers::Offset<blob::Node>> list;
+    for (const TestNode& n : nodes)
+      list.push_back(
+          blob::CreateNodeDirect(b, n.kind, n.function, &n.inputs, &n.numbers, &n.parameters));
+    b.Finish(blob::CreatePartDirect(b, operands, constants, &list, &results),
+             blob::PartIdentifier());
+    size_ = b.GetSize();
+    words_.resize(size_ / 8 + 1);
+    std::memcpy(words_.data(), b.GetBufferPointer(), size_);
+  }
+  size_t size() const { return size_; }
+  std::byte& operator[](size_t i) { return reinterpret_cast<std::byte*>(words_.data())[i]; }
+  Span<const std::byte> bytes() const {
+    return {reinterpret_cast<const std::byte*>(words_.data()), static_cast<index_t>(size_)};
+  }
+  bool is_valid() const { return Part::is_valid(bytes()); }
+
+ private:
+  std::vector<uint64_t> words_;
+  size_t size_ = 0;
+};
+
+Shape dense(const std::vector<index_t>& sizes) { return Shape::dense(Span<const index_t>(sizes)); }
+
+/// Whether a node with these numbers takes inputs of these sizes.
+bool takes(const TestNode& node, const std::vector<std::vector<index_t>>& sizes) {
+  const Blob blob(1, 2, {node}, {3});
+  EXPECT_TRUE(blob.is_valid());
+  std::vector<Shape> shapes(4);
+  for (size_t i = 0; i < sizes.size(); ++i) shapes[i] = dense(sizes[i]);
+  return Part(blob.bytes()).infer(shapes.data()) < 0;
+}
+
+TEST(xnnpack_blob, refuses_wrong_tables) {
+  const TestNode relu{Kind::unary, {0}, {}, {0, 1}, Function::clamp};
+  EXPECT_TRUE(Blob(1, 0, {relu}, {1}).is_valid());
+  EXPECT_FALSE(Blob(0, 0, {relu}, {0}).is_valid()) << "no operands";
+  EXPECT_FALSE(Blob(1, 0, {}, {0}).is_valid()) << "no nodes";
+  EXPECT_FALSE(Blob(1, 0, {relu}, {}).is_valid()) << "no results";
+  EXPECT_FALSE(Blob(1, 0, {relu}, {0}).is_valid()) << "an operand is a result";
+  EXPECT_FALSE(Blob(1, 0, {relu}, {2}).is_valid()) << "no such result";
+  EXPECT_FALSE(Blob(1, 0, {relu}, {1, 1}).is_valid()) << "a result twice";
+  EXPECT_FALSE(Blob(1, 0xffffffff, {relu}, {0}).is_valid()) << "too many constants";
+  TestNode wrong = relu;
+  wrong.inputs = {1};
+  EXPECT_FALSE(Blob(1, 0, {wrong}, {1}).is_valid()) << "a node reads itself";
+  wrong.inputs = {0, 0};
+  EXPECT_FALSE(Blob(1, 0, {wrong}, {1}).is_valid()) << "an input too many";
+  wrong = relu, wrong.function = Function::add;
+  EXPECT_FALSE(Blob(1, 0, {wrong}, {1}).is_valid()) << "a function of two tensors";
+  wrong = relu, wrong.kind = static_cast<Kind>(99);
+  EXPECT_FALSE(Blob(1, 0, {wrong}, {1}).is_valid()) << "no such kind";
+  wrong = relu, wrong.parameters[0] = NAN;
+  EXPECT_FALSE(Blob(1, 0, {wrong}, {1}).is_valid()) << "NaN";
+  EXPECT_FALSE(Blob(1, 0, {relu, relu}, {1}).is_valid()) << "a result that nobody needs";
+  const TestNode product{Kind::fully_connected, {0, 0, no_value}, {}, {}};
+  EXPECT_FALSE(Blob(1, 0, {product}, {1}).is_valid()) << "a weight that is no constant";
+}
+
+TEST(xnnpack_blob, refuses_sizes_that_do_not_fit) {
+  const TestNode conv{Kind::convolution, {0, 1, 2}, {1, 1, 0, 0, 1, 1, 1}, {}};
+  EXPECT_TRUE(takes(conv, {{1, 8, 8, 3}, {4, 3, 3, 3}, {4}}));
+  EXPECT_FALSE(takes(conv, {{1, 8, 8, 2}, {4, 3, 3, 3}, {4}})) << "channels";
+  EXPECT_FALSE(takes(conv, {{1, 8, 8, 3}, {4, 3, 3, 3}, {5}})) << "bias";
+  EXPECT_FALSE(takes(conv, {{1, 2, 8, 3}, {4, 3, 3, 3}, {4}})) << "smaller than the filter";
+  EXPECT_FALSE(takes(conv, {{0, 8, 8, 3}, {4, 3, 3, 3}, {4}})) << "no images";
+  for (size_t i = 0; i < 7; ++i)
+    for (const int64_t n : {int64_t{-1}, int64_t{0}, INT64_MAX, INT64_MIN}) {
+      TestNode wrong = conv;
+      wrong.numbers[i] = n;
+      const bool is_padding = i == 2 || i == 3;
+      EXPECT_EQ(takes(wrong, {{1, 8, 8, 3}, {4, 3, 3, 3}, {4}}), is_padding && n == 0)
+          << i << " " << n;
+    }
+  const auto moves = [](Kind kind, std::vector<int64_t> numbers) {
+    return takes({kind, {0}, std::move(numbers), {}}, {{2, 3, 4}});
+  };
+  EXPECT_TRUE(moves(Kind::transpose, {2, 0, 1}));
+  EXPECT_FALSE(moves(Kind::transpose, {2, 0, 2}));
+  EXPECT_FALSE(moves(Kind::transpose, {2, 0, 3}));
+  EXPECT_FALSE(moves(Kind::transpose, {-1, 0, 1}));
+  EXPECT_FALSE(moves(Kind::transpose, {0, 1}));
+  EXPECT_TRUE(moves(Kind::reshape, {0, 12}));
+  EXPECT_FALSE(moves(Kind::reshape, {0, 0, 24}));
+  EXPECT_FALSE(moves(Kind::reshape, {0, 7}));
+  EXPECT_FALSE(moves(Kind::reshape, {-2, -12}));
+  EXPECT_FALSE(moves(Kind::reshape, {INT64_MAX, INT64_MAX}));
+  EXPECT_TRUE(moves(Kind::slice, {0, 1, 0, 2, 2, 0}));
+  EXPECT_FALSE(moves(Kind::slice, {0, 2, 0, 2, 2, 0}));
+  EXPECT_FALSE(moves(Kind::slice, {0, -1, 0, 2, 2, 0}));
+  EXPECT_FALSE(moves(Kind::slice, {0, 3, 0, 0, 0, 0}));
+  EXPECT_TRUE(moves(Kind::mean, {0, 1, 2}));
+  EXPECT_FALSE(moves(Kind::mean, {0, 2, 1}));
+  EXPECT_FALSE(moves(Kind::mean, {0, 3}));
+  EXPECT_FALSE(moves(Kind::mean, {2, 1}));
+}
+
+/// Whether all values of a valid blob are small, so that it runs in a moment.
+bool is_small(const Blob& blob, Span<const Slot> slots) {
+  if (!blob.is_valid()) return true;
+  const Part part(blob.bytes());
+  if (part.operands() != 1 || part.constants() != 2) return true;
+  std::vector<Shape> shapes(static_cast<size_t>(part.values()));
+  for (size_t i = 0; i < 3; ++i) shapes[i] = *slots[static_cast<index_t>(i)].tensor->shape;
+  if (part.infer(shapes.data()) >= 0) return true;
+  return std::ranges::all_of(shapes, [](const Shape& s) { return s.numel() < 10000; });
+}
+
+/// Loads a blob and runs it on an image, if it is accepted. Returns whether it ran.
+bool survives(const Blob& blob, Span<const Slot> slots) {
+  Backend& b = backend();
+  ErrorInfo info;
+  Context context{nullptr, 0, nullptr, &info};
+  void* loaded = nullptr;
+  if (b.load(blob.bytes(), context, loaded) != Error::ok) return false;
+  std::vector<uint64_t> memory(b.instance_bytes(loaded) / 8 + 1);
+  const DelegateArguments arguments{slots.part(0, 1), slots.part(1, 2), slots.part(3, 1)};
+  bool ran = b.create(loaded, memory.data(), arguments, context) == Error::ok;
+  if (ran) {
+    DType dtype = DType::f32;
+    Shape shape;
+    ran = b.reshape(memory.data(), arguments, context) == Error::ok;
+    if (ran) b.result(memory.data(), 0, dtype, shape);
+    // as the runtime: a result of another size is not written
+    ran = ran && shape.same_sizes(*slots[3].tensor->shape);
+    if (ran) ran = b.execute(memory.data(), slots.data(), context) == Error::ok;
+    b.release(memory.data());
+  }
+  b.unload(loaded);
+  return ran;
+}
+
+TEST(xnnpack_blob, survives_damage) {
+  const std::vector<TestNode> nodes = {{Kind::convolution, {0, 1, 2}, {1, 1, 1, 1, 1, 1, 1}, {}},
+                                       {Kind::unary, {3}, {}, {0, 6}, Function::clamp},
+                                       {Kind::max_pool, {4}, {3, 3, 1, 1, 1, 1, 1, 1}, {}},
+                                       {Kind::binary, {4, 5}, {}, {}, Function::add},
+                                       {Kind::transpose, {6}, {0, 3, 1, 2}, {}},
+                                       {Kind::transpose, {7}, {0, 2, 3, 1}, {}}};
+  Blob blob(1, 2, nodes, {8});
+  std::vector<float> x(8 * 8 * 3 + 16, 1), w(3 * 3 * 3 * 3 + 16, 1), bias(3 + 16, 1),
+      y(8 * 8 * 3 + 16);
+  const Shape image = dense({1, 8, 8, 3}), filter = dense({3, 3, 3, 3}), channels = dense({3});
+  const TensorRef tensors[] = {
+      {x.data(), &image}, {w.data(), &filter}, {bias.data(), &channels}, {y.data(), &image}};
+  Slot slots[4] = {};
+  for (int i = 0; i < 4; ++i) slots[i].tensor = &tensors[i];
+  ASSERT_TRUE(survives(blob, slots));
+  std::mt19937 random(1);
+  int ran = 0, refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const size_t at = random() % blob.size();
+    const std::byte before = blob[at];
+    blob[at] = i % 2 == 0 ? static_cast<std::byte>(random()) : before ^ std::byte{1};
+    if (is_small(blob, slots)) ++(survives(blob, slots) ? ran : refused);
+    blob[at] = before;
+  }
+  EXPECT_GT(ran, 100);
+  EXPECT_GT(refused, 10000);
+}
+
+}  // namespace
+}  // namespace taper::delegates::xnnpack

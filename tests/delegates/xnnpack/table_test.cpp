@@ -1,0 +1,169 @@
+// Each row of the table beside eager. A product makes a part pay, so each function has one.
+#include <gmock/gmock.h>
+
+#include "delegated.h"
+
+namespace taper::delegates::xnnpack {
+namespace {
+
+using testing::HasSubstr;
+
+const Tensor vectors = random_tensor({3, 8}, 1), images = random_tensor({2, 6, 9, 11}, 2),
+             square = random_tensor({8, 8}, 3), filter = random_tensor({4, 6, 3, 3}, 4),
+             same_channels = random_tensor({6, 6, 1, 1}, 5);
+
+/// A function of vectors behind a product, and of images behind a convolution.
+template <class F>
+void expect_pointwise(F&& function, float tolerance = 1e-4f) {
+  expect_as_eager([&](const Tensor& x) { return function(linear(x, square)); }, vectors, tolerance);
+  expect_as_eager([&](const Tensor& x) { return function(conv2d(x, same_channels)); }, images,
+                  tolerance);
+}
+
+TEST(xnnpack, takes_convolutions) {
+  const Tensor bias = random_tensor({4}, 6);
+  expect_as_eager([&](const Tensor& x) { return conv2d(x, filter); }, images);
+  expect_as_eager([&](const Tensor& x) { return conv2d(x, filter, bias, {2, 1}, {1, 2}); }, images);
+  expect_as_eager([&](const Tensor& x) { return conv2d(x, filter, bias, 1, 2, {2, 3}); }, images);
+}
+
+TEST(xnnpack, takes_grouped_and_depthwise_convolutions) {
+  const Tensor grouped = random_tensor({4, 3, 3, 3}, 7), depthwise = random_tensor({6, 1, 3, 3}, 8),
+               doubled = random_tensor({12, 1, 3, 3}, 9), bias = random_tensor({12}, 10);
+  expect_as_eager([&](const Tensor& x) { return conv2d(x, grouped, {}, 1, 1, 1, 2); }, images);
+  expect_as_eager([&](const Tensor& x) { return conv2d(x, depthwise, {}, 2, 1, 1, 6); }, images);
+  expect_as_eager([&](const Tensor& x) { return conv2d(x, doubled, bias, 1, 0, 1, 6); }, images);
+}
+
+TEST(xnnpack, takes_matrix_products) {
+  const Tensor weight = random_tensor({5, 8}, 11), bias = random_tensor({5}, 12),
+               batches = random_tensor({4, 8, 8}, 13);
+  expect_as_eager([&](const Tensor& x) { return linear(x, weight, bias); }, vectors);
+  expect_as_eager([&](const Tensor& x) { return linear(x, weight); }, random_tensor({2, 3, 8}, 14));
+  expect_as_eager([&](const Tensor& x) { return mm(x, square); }, vectors);
+  expect_as_eager([&](const Tensor& x) { return addmm(bias, x, transpose(weight, 0, 1)); },
+                  vectors);
+  expect_as_eager([&](const Tensor& x) { return bmm(x, x); }, batches);
+  expect_as_eager([&](const Tensor& x) { return mm(x, x); }, square);
+}
+
+TEST(xnnpack, takes_pools) {
+  const auto behind = [](auto pool) {
+    return [pool](const Tensor& x) { return pool(conv2d(x, same_channels)); };
+  };
+  expect_as_eager(behind([](const Tensor& x) { return max_pool2d(x, 3, 2, 1); }), images);
+  expect_as_eager(behind([](const Tensor& x) { return max_pool2d(x, {2, 3}); }), images);
+  expect_as_eager(behind([](const Tensor& x) { return avg_pool2d(x, {3, 2}); }), images);
+  expect_as_eager(behind([](const Tensor& x) { return avg_pool2d(x, 3, 2, 1, false, false); }),
+                  images);
+}
+
+TEST(xnnpack, takes_means) {
+  const auto behind = [](eager::Ints dims, bool keeps) {
+    return [=](const Tensor& x) { return mean(conv2d(x, same_channels), dims, keeps); };
+  };
+  expect_as_eager(behind({2, 3}, true), images);
+  expect_as_eager(behind({-1, -2}, false), images);
+  expect_as_eager(behind({1}, true), images);
+  expect_as_eager([&](const Tensor& x) { return mean(linear(x, square), {0}, false); }, vectors);
+}
+
+TEST(xnnpack, takes_functions_of_one_tensor) {
+  expect_pointwise([](const Tensor& x) { return relu(x); });
+  expect_pointwise([](const Tensor& x) { return hardtanh(x, 0, 0.5); });
+  expect_pointwise([](const Tensor& x) { return clamp(x, -0.25, 0.5); });
+  expect_pointwise([](const Tensor& x) { return abs(x); });
+  expect_pointwise([](const Tensor& x) { return ceil(x * 3); });
+  expect_pointwise([](const Tensor& x) { return floor(x * 3); });
+  expect_pointwise([](const Tensor& x) { return exp(x); });
+  expect_pointwise([](const Tensor& x) { return gelu(x); });
+  expect_pointwise([](const Tensor& x) { return hardsigmoid(x * 4); });
+  expect_pointwise([](const Tensor& x) { return hardswish(x * 4); });
+  expect_pointwise([](const Tensor& x) { return leaky_relu(x, 0.1); });
+  expect_pointwise([](const Tensor& x) { return log(abs(x) + 1); });
+  expect_pointwise([](const Tensor& x) { return neg(x); });
+  expect_pointwise([](const Tensor& x) { return sigmoid(x); });
+  expect_pointwise([](const Tensor& x) { return silu(x); });
+  expect_pointwise([](const Tensor& x) { return sqrt(abs(x)); });
+  expect_pointwise([](const Tensor& x) { return rsqrt(abs(x) + 1); });
+  expect_pointwise([](const Tensor& x) { return tanh(x); });
+}
+
+TEST(xnnpack, takes_functions_of_two_tensors) {
+  expect_pointwise([](const Tensor& x) { return x + sigmoid(x); });
+  expect_pointwise([](const Tensor& x) { return x - sigmoid(x); });
+  expect_pointwise([](const Tensor& x) { return x * sigmoid(x); });
+  expect_pointwise([](const Tensor& x) { return x / (sigmoid(x) + 1); });
+  expect_pointwise([](const Tensor& x) { return maximum(x, neg(x)); });
+  expect_pointwise([](const Tensor& x) { return minimum(x, sigmoid(x)); });
+  expect_pointwise([](const Tensor& x) { return ((x + 2) * 3 - 1) / 2; });
+}
+
+TEST(xnnpack, broadcasts_constants_over_images) {
+  const auto with = [](const Tensor& constant) {
+    expect_as_eager([&](const Tensor& x) { return conv2d(x, same_channels) * constant; }, images);
+  };
+  with(random_tensor({6, 1, 1}, 15));
+  with(random_tensor({1, 6, 1, 1}, 16));
+  with(random_tensor({11}, 17));
+  with(random_tensor({9, 1}, 18));
+  with(random_tensor({9, 11}, 19));
+  with(random_tensor({2, 6, 9, 11}, 20));
+  with(random_tensor({1}, 21));
+}
+
+TEST(xnnpack, takes_softmax_along_the_last_dimension) {
+  expect_as_eager([&](const Tensor& x) { return softmax(linear(x, square), -1); }, vectors);
+}
+
+TEST(xnnpack, takes_what_moves_elements) {
+  const auto behind = [](auto moves) {
+    return [moves](const Tensor& x) { return relu(moves(conv2d(x, same_channels))); };
+  };
+  expect_as_eager(behind([](const Tensor& x) { return cat({x, relu(x)}, 1); }), images);
+  expect_as_eager(behind([](const Tensor& x) {
+                    return cat({x, relu(x), neg(x), x, x}, -1);
+                  }),
+                  images);
+  expect_as_eager(behind([](const Tensor& x) { return slice(x, 2, 1, 7); }), images);
+  expect_as_eager(behind([](const Tensor& x) { return permute(x, {0, 2, 3, 1}); }), images);
+  expect_as_eager(behind([](const Tensor& x) { return transpose(x, 1, -1); }), images);
+  expect_as_eager(behind([](const Tensor& x) { return reshape(x, {2, 6, 99}); }), images);
+  expect_as_eager(behind([](const Tensor& x) { return unsqueeze(x, 1); }), images);
+  expect_as_eager(behind([](const Tensor& x) {
+                    return constant_pad_nd(x, {1, 2, 0, 3}, 0.5);
+                  }),
+                  images);
+}
+
+TEST(xnnpack, flattens_an_image_of_one_pixel) {
+  const Tensor weight = random_tensor({3, 6}, 22);
+  expect_as_eager(
+      [&](const Tensor& x) {
+        const Tensor pixel = mean(conv2d(x, same_channels), {-1, -2}, true);
+        return linear(reshape(pixel, {2, 6}), weight);
+      },
+      images);
+}
+
+TEST(xnnpack, says_what_it_does_not_take) {
+  const auto refusal = [](auto function, const eager::Dims& sizes) -> std::string {
+    try {
+      Delegated program(function, sizes);
+    } catch (const ExportError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refusal([&](const Tensor& x) { return relu(x); }, {2, 3}),
+              HasSubstr("1 relu: its part is too small to pay"));
+  EXPECT_THAT(refusal([&](const Tensor& x) { return softmax(mm(x, square), 0); }, {3, 8}),
+              HasSubstr("_softmax: it goes along another dimension than the last"));
+  EXPECT_THAT(refusal([&](const Tensor& x) { return conv2d(x, x); }, {6, 6, 3, 3}),
+              HasSubstr("convolution: a weight or a bias is no constant"));
+  EXPECT_THAT(refusal([&](const Tensor& x) { return cumsum(mm(x, square), 0); }, {3, 8}),
+              HasSubstr("cumsum: the backend has no such operator"));
+}
+
+}  // namespace
+}  // namespace taper::delegates::xnnpack
