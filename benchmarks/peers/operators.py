@@ -198,6 +198,22 @@ def rounded_linear(x, weight, bias):
 TWINS["taper::block_linear"] = torch.nn.functional.linear
 TWINS["taper::block_linear_q8"] = rounded_linear
 TWINS["taper::block_embedding"] = lambda weight, indices: torch.nn.functional.embedding(indices, weight)
+def cache_write(cache, rows, start):
+    places = start[0] + torch.arange(rows.shape[2])
+    return cache.index_copy(2, places, rows)
+
+
+def attention_cached(query, key, value, start, scale, window, softcap, sinks, slopes):
+    """Attention over the part of the cache that is filled, for a batch of one, without the rarer options."""
+    begin, n = int(start[0]), query.shape[2]
+    mask = torch.ones(n, begin + n, dtype=torch.bool).tril(begin)
+    return attention_with_heads_last(
+        query, key[:, :, : begin + n], value[:, :, : begin + n], mask, False, scale, True
+    )
+
+
+TWINS["taper::cache_write"] = cache_write
+TWINS["taper::attention_cached"] = attention_cached
 TWINS["taper::attention"] = attention_with_heads_last
 TWINS["taper::rotary_embedding"] = rotary_embedding
 TWINS["taper::convolution"] = convolution_with_channels_last

@@ -2,6 +2,7 @@
 #pragma once
 #include "taper/kernels/shapes/attention.h"
 #include "taper/kernels/shapes/blocks.h"
+#include "taper/kernels/shapes/cached_attention.h"
 #include "taper/kernels/shapes/channels_last.h"
 #include "taper/kernels/shapes/columns.h"
 #include "taper/kernels/shapes/convolution.h"

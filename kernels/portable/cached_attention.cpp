@@ -1,0 +1,142 @@
+// Attention over a cache, one query after the other. As in attention.cpp, a query keeps its peak m,
+// the sum of exp(score - m), and the sum of exp(score - m) value. (M. Milakov, N. Gimelshein,
+// "Online normalizer calculation for softmax", arXiv:1805.02867.) Soft caps: "Gemma 2",
+// arXiv:2408.00118. Sinks: G. Xiao and others, arXiv:2309.17453. Slopes: O. Press and others,
+// "Train short, test long", arXiv:2108.12409.
+#include "taper/kernels/portable/cached_attention.h"
+
+#include <cmath>
+
+#include "taper/kernels/portable/index_walk.h"
+#include "taper/kernels/portable/lanes.h"
+#include "taper/kernels/portable/math.h"
+#include "taper/kernels/portable/records.h"
+#include "taper/kernels/shapes/cached_attention.h"
+
+namespace taper::portable {
+namespace {
+
+constexpr index_t key_block = 128;
+
+template <class T>
+using In = AnyView<const T>;
+template <class T>
+using PerHead = Maybe<View<const T>>;
+
+template <class T>
+struct Query {
+  const CachedHeads& plan;
+  const T *query, *key, *value;
+  index_t position;
+  T scale, softcap, slope;
+  T* out;
+
+  T score(index_t j) const {
+    const index_t q_step = plan.query.feature, k_step = plan.key.feature;
+    const T *q = query, *k = key + j * plan.key.row;
+    T s =
+        scale * sum_of<T>(plan.features, [=](index_t f) { return q[f * q_step] * k[f * k_step]; });
+    if (softcap > 0) s = softcap * static_cast<T>(std::tanh(s / softcap));
+    return s + slope * static_cast<T>(j - position);
+  }
+
+  /// `sink`: nullptr if there is none.
+  void attend(const T* sink) const {
+    T* const y = out;
+    for_each_element(plan.values, [=](index_t f) { y[f] = 0; });
+    T peak = sink != nullptr ? *sink : -HUGE_VALF, sum = sink != nullptr ? 1 : 0;
+    T weights[key_block];
+    for (index_t at = plan.first_key(position); at <= position; at += key_block) {
+      const index_t left = position + 1 - at, n = left < key_block ? left : key_block;
+      const T before = peak;
+      for (index_t j = 0; j < n; ++j) {
+        weights[j] = score(at + j);
+        peak = weights[j] > peak ? weights[j] : peak;
+      }
+      const T shift = peak == -HUGE_VALF ? 0 : peak;
+      const T factor = before == peak ? 1 : math::exp(before - peak);
+      for_each_element(n, [&](index_t j) { weights[j] = math::exp(weights[j] - shift); });
+      sum = sum * factor + sum_of<T>(n, [&](index_t j) { return weights[j]; });
+      if (factor != 1) for_each_element(plan.values, [=](index_t f) { y[f] *= factor; });
+      for (index_t j = 0; j < n; ++j) add(weights[j], value + (at + j) * plan.value.row);
+    }
+    if (sum != 0) for_each_element(plan.values, [=](index_t f) { y[f] /= sum; });
+  }
+
+ private:
+  void add(T weight, const T* v) const {
+    T* const y = out;
+    const index_t step = plan.value.feature;
+    for_each_element(plan.values, [=](index_t f) { y[f] += weight * v[f * step]; });
+  }
+};
+
+template <class T>
+Error prepare(Context&, CachedHeads& plan, In<T> query, In<T> key, In<T> value, View<const int64_t>,
+              double, int64_t window, double, PerHead<T>, PerHead<T>, View<T>) {
+  plan = cached_heads(query.shape(), key.shape(), value.shape(), window);
+  return Error::ok;
+}
+
+template <class T>
+Error run(Context& context, const CachedHeads& plan, In<T> query, In<T> key, In<T> value,
+          View<const int64_t> start, double scale, int64_t, double softcap, PerHead<T> sinks,
+          PerHead<T> slopes, View<T> out) {
+  TAPER_TRY(check_places(context, start, plan.queries, plan.capacity));
+  // tasks follow the elements of the result: (batch, query, head)
+  parallel_for(context.threads, plan.batch * plan.queries * plan.heads, [&](index_t task) {
+    const index_t head = task % plan.heads, i = task / plan.heads % plan.queries,
+                  b = task / plan.heads / plan.queries, own = head / plan.sharing;
+    Query<T>{plan,
+             query.data() + b * plan.query.batch + head * plan.query.head + i * plan.query.row,
+             key.data() + b * plan.key.batch + own * plan.key.head,
+             value.data() + b * plan.value.batch + own * plan.value.head,
+             static_cast<index_t>(start.data()[b]) + i,
+             static_cast<T>(scale),
+             static_cast<T>(softcap),
+             slopes ? slopes->data()[head] : T{0},
+             out.data() + task * plan.values}
+        .attend(sinks ? sinks->data() + head : nullptr);
+  });
+  return Error::ok;
+}
+
+// ---- writing ----
+
+struct Places {
+  static constexpr uint32_t overwrites = 1;
+  index_t batch, heads, count, features, capacity;
+  HeadSteps rows;
+};
+
+template <class E>
+Error prepare_write(Context&, Places& plan, View<const E> cache, AnyView<const E> rows,
+                    View<const int64_t>, View<E>) {
+  const Shape &c = cache.shape(), &r = rows.shape();
+  plan = {c.sizes[0], c.sizes[1], r.sizes[2], c.sizes[3], c.sizes[2], head_steps(r)};
+  return Error::ok;
+}
+template <class E>
+Error cache_write(Context& context, const Places& plan, View<const E> cache, AnyView<const E> rows,
+                  View<const int64_t> start, View<E> out) {
+  TAPER_TRY(check_places(context, start, plan.count, plan.capacity));
+  copy_unless_in_place(context.threads, cache, out);
+  parallel_for(context.threads, plan.batch * plan.heads, [&](index_t task) {
+    const index_t b = task / plan.heads, head = task % plan.heads;
+    const index_t at = static_cast<index_t>(start.data()[b]);
+    const E* const from = rows.data() + b * plan.rows.batch + head * plan.rows.head;
+    E* const to = out.data() + (task * plan.capacity + at) * plan.features;
+    for (index_t i = 0; i < plan.count; ++i)
+      for (index_t f = 0; f < plan.features; ++f)
+        to[i * plan.features + f] = from[i * plan.rows.row + f * plan.rows.feature];
+  });
+  return Error::ok;
+}
+
+}  // namespace
+
+TAPER_KERNEL(taper_attention_cached, f32, prepare<float>, run<float>)
+TAPER_KERNEL(taper_attention_cached, f64, prepare<double>, run<double>)
+TAPER_BY_SIZE(taper_cache_write, prepare_write, cache_write)
+
+}  // namespace taper::portable

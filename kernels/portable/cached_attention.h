@@ -1,0 +1,46 @@
+// What the kernels of attention over a cache share: strides, and which keys a query sees.
+#pragma once
+#include "taper/kernels/kernel.h"
+#include "taper/kernels/portable/index_check.h"
+
+namespace taper::portable {
+
+/// The steps of a tensor (batch, heads, rows, features).
+struct HeadSteps {
+  index_t batch, head, row, feature;
+};
+inline HeadSteps head_steps(const Shape& t) {
+  return {t.strides[0], t.strides[1], t.strides[2], t.strides[3]};
+}
+
+struct CachedHeads {
+  index_t batch, heads, queries, features, values, capacity;
+  index_t sharing;  ///< heads of the query that one head of key and value serves
+  index_t window;   ///< 0: none
+  HeadSteps query, key, value;
+
+  /// The first key that the query at `position` sees.
+  index_t first_key(index_t position) const {
+    return window == 0 || position < window ? 0 : position - window + 1;
+  }
+};
+
+inline CachedHeads cached_heads(const Shape& query, const Shape& key, const Shape& value,
+                                int64_t window) {
+  const index_t own = key.sizes[1] > 0 ? key.sizes[1] : 1;
+  return {query.sizes[0],    query.sizes[1],  query.sizes[2],       query.sizes[3],
+          value.sizes[3],    key.sizes[2],    query.sizes[1] / own, static_cast<index_t>(window),
+          head_steps(query), head_steps(key), head_steps(value)};
+}
+
+/// All rows of the batch must lie inside the cache.
+inline Error check_places(Context& context, View<const int64_t> start, index_t count,
+                          index_t capacity) {
+  if (count > capacity)
+    return context.fail(Error::invalid_argument, TAPER_TEXT("{} positions, and the cache has {}"),
+                        count, capacity);
+  return check_indices(context, start, capacity - count + 1, 0,
+                       TAPER_TEXT("start {} is outside [{}, {}): the cache is full"));
+}
+
+}  // namespace taper::portable
