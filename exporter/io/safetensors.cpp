@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "taper/exporter/io/internal/safetensors_header.h"
+#include "taper/exporter/io/safetensors_index.h"
 
 namespace taper::io {
 namespace {
@@ -43,7 +44,7 @@ const Array& SafeTensors::at(const std::string& name) const {
   throw FileError(message + (tensors.empty() ? " none" : tensors.size() > shown ? ", …" : ""));
 }
 
-SafeTensors parse_safetensors(std::span<const std::byte> file, const std::string& name) {
+SafeTensorsIndex index_safetensors(std::span<const std::byte> file, const std::string& name) {
   uint64_t length = 0;
   if (file.size() < 8) throw FileError(name + ": not a safetensors file: shorter than 8 bytes");
   std::memcpy(&length, file.data(), 8);
@@ -66,13 +67,25 @@ SafeTensors parse_safetensors(std::span<const std::byte> file, const std::string
   }
   require_cover(header.entries, data.size(), name);
 
+  SafeTensorsIndex index;
+  index.metadata = std::move(header.metadata);
+  for (internal::HeaderEntry& e : header.entries)
+    index.tensors.emplace(std::move(e.name),
+                          MappedTensor{e.dtype, std::move(e.shape),
+                                       data.subspan(static_cast<size_t>(e.begin),
+                                                    static_cast<size_t>(e.end - e.begin))});
+  return index;
+}
+
+SafeTensors parse_safetensors(std::span<const std::byte> file, const std::string& name) {
+  SafeTensorsIndex index = index_safetensors(file, name);
   SafeTensors content;
-  content.metadata = std::move(header.metadata);
-  for (internal::HeaderEntry& e : header.entries) {
-    Array array = Array::zeros(e.dtype, std::move(e.shape));
-    array.assign(data.subspan(static_cast<size_t>(e.begin), static_cast<size_t>(e.end - e.begin)));
+  content.metadata = std::move(index.metadata);
+  for (auto& [tensor, stored] : index.tensors) {
+    Array array = Array::zeros(stored.dtype, std::move(stored.sizes));
+    array.assign(stored.bytes);
     array.settle_bools();
-    content.tensors.emplace(std::move(e.name), std::move(array));
+    content.tensors.emplace(tensor, std::move(array));
   }
   return content;
 }

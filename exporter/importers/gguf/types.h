@@ -1,0 +1,22 @@
+// The types of tensors in GGUF files. Names and numbers: ggml's enum ggml_type.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace taper::gguf {
+
+/// Elements are stored in blocks: `block` elements of a row take `bytes` bytes.
+struct TensorType {
+  uint32_t id;
+  const char* name;  ///< "Q4_0"
+  int64_t block, bytes;
+};
+
+inline constexpr uint32_t f32_id = 0, f16_id = 1, bf16_id = 30;
+
+/// nullptr: there is no type with this number.
+const TensorType* find_type(uint32_t id);
+/// "Q4_0", or "type 99".
+std::string type_name(uint32_t id);
+
+}  // namespace taper::gguf
