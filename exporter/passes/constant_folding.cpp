@@ -3,6 +3,7 @@
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/passes/constant_values.h"
 #include "taper/exporter/passes/passes.h"
+#include "taper/exporter/passes/stored_halves.h"
 
 namespace taper::passes {
 namespace {
@@ -40,7 +41,7 @@ class ConstantFolder {
 
  private:
   bool is_foldable(const ir::Node& node) const {
-    if (!values_.can_compute(node)) return false;
+    if (!values_.can_compute(node) || widens_stored_weight(node, context_.exact)) return false;
     int64_t bytes_in = 0, bytes_out = 0;
     ir::for_each_value(node,
                        [&](const ir::Value* v) { bytes_in += ir::size_in_bytes(v->type).value(); });

@@ -26,6 +26,7 @@ const std::vector<Pass>& all_passes() {
       // what matches whole operators stands above
       {"decompose", always, decompose},
       {"fold_constants", always, fold_constants},
+      {"read_stored_halves", always, read_stored_halves},
       {"merge_common_subexpressions", always, merge_common_subexpressions},
       {"delegate", for_backend, delegate},
       {"channels_last", always, channels_last},

@@ -58,7 +58,8 @@ int remove_dead_code(ir::Graph& graph, PassContext& context);
 int read_blocks(ir::Graph& graph, PassContext& context);
 
 /// Computes nodes whose arguments are all constants, with eager's kernels. So the bits are those of
-/// the program. A node whose result is much larger than its arguments stays.
+/// the program. A node whose result is much larger than its arguments stays, and so does one that
+/// widens a weight (read_stored_halves).
 int fold_constants(ir::Graph& graph, PassContext& context);
 
 /// Keeps one of several calls of the same operator on the same arguments. This holds for all
@@ -114,6 +115,11 @@ int fuse_pointwise(ir::Graph& graph, PassContext& context);
 /// Makes a `taper::winograd_convolution` of a `taper::convolution` with filters of 3 x 3 and stride
 /// 1, where that is faster. Approximate, because the sums are other ones.
 int winograd(ir::Graph& graph, PassContext& context);
+
+/// A product whose f32 weight is a widened constant of f16 or bf16 reads the constant as it is
+/// stored, where its kernel can (Layout). Rows that are looked up are widened one by one. Exact for
+/// f16. Beside bf16 some processors round the other operand, so exact exports widen such weights.
+int read_stored_halves(ir::Graph& graph, PassContext& context);
 
 /// Stores large f32 weights in the dtype of `context`, which is f16 or bf16. Values between nodes
 /// stay f32. A kernel that reads halves gets the weight as it is (Layout). Rows that are looked up
