@@ -102,7 +102,7 @@ void check_repeats(const ir::Graph& first, const ir::Graph& second, Location her
                          "its results in another order; it must do the same in every call");
   auto s = first.states().begin(), t = second.states().begin();
   for (; s != first.states().end() && t != second.states().end(); ++s, ++t)
-    if (s->initial->bytes != t->initial->bytes &&
+    if (s->initial != nullptr && t->initial != nullptr && s->initial->bytes != t->initial->bytes &&
         ir::digest(*s->initial) != ir::digest(*t->initial))
       throw EagerError(here, "export of " + first.name() +
                                  ": the function was traced twice and made a tensor (\"" + s->path +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "taper/exporter/dim/check.h"
 #include "taper/exporter/eager/alias.h"
@@ -16,6 +17,15 @@ using eager::Tensor;
 
 bool starts_with(const std::string& text, std::string_view prefix) {
   return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+/// Whether a state is the member of a module called "cache" and holds zeros.
+bool is_empty_cache(const ir::State& state) {
+  if (!starts_with(state.path, "cache.") && state.path.find(".cache.") == std::string::npos)
+    return false;
+  const std::byte* const bytes = state.initial->bytes.get();
+  const size_t size = state.initial->size_bytes;
+  return size == 0 || (bytes[0] == std::byte{0} && std::memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
 ir::StateKind kind_of(const Tensor& tensor) {
@@ -292,8 +302,13 @@ void Tracer::refuse_value(const Tensor& tensor, Location here) {
 
 void Tracer::finish() {
   for (const Track* track : captured_)
-    if (track->written && track->current != track->state->value.get())
+    if (track->written && track->current != track->state->value.get()) {
       graph_.add_write(track->state, track->current);
+      if (is_empty_cache(*track->state)) {
+        track->state->kind = ir::StateKind::cache;
+        track->state->initial = nullptr;  // zeros, which take no place in a file
+      }
+    }
 }
 
 }  // namespace taper

@@ -1,0 +1,155 @@
+#include "taper/exporter/llm/attention.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+
+#include "taper/exporter/eager/eager.h"
+
+namespace taper::llm {
+
+using namespace eager;
+
+namespace {
+
+/// How much lies behind the last element: kernels may read it.
+constexpr size_t readable_behind = 64, alignment = 64;
+
+/// (batch, n, heads * head_dim) -> (batch, n, heads, head_dim)
+Tensor in_heads(const Tensor& x, int64_t heads, int64_t head_dim) {
+  return x.reshape({x.size(0), x.size(1), heads, head_dim});
+}
+
+std::vector<float> powers(double first, double ratio, int64_t count) {
+  std::vector<float> list;
+  for (int64_t i = 0; i < count; ++i)
+    list.push_back(static_cast<float>(first * std::pow(ratio, static_cast<double>(i))));
+  return list;
+}
+
+}  // namespace
+
+std::vector<float> alibi_slopes(int64_t heads) {
+  const auto whole = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
+  const double ratio = std::exp2(-8.0 / static_cast<double>(whole));
+  std::vector<float> slopes = powers(ratio, ratio, whole);
+  // the remaining heads take every second slope of twice as many heads
+  const std::vector<float> between = powers(std::sqrt(ratio), ratio, heads - whole);
+  slopes.insert(slopes.end(), between.begin(), between.end());
+  return slopes;
+}
+
+Tensor lazy_zeros(const Ints& sizes) {
+  size_t count = 1;
+  for (const int64_t size : sizes) count *= static_cast<size_t>(size);
+  const size_t bytes = count * sizeof(float);
+  void* const memory = std::calloc(1, bytes + readable_behind + alignment);
+  if (memory == nullptr)
+    throw ExportError("no memory for a cache of " + std::to_string(bytes) +
+                      " bytes; ask for a "
+                      "shorter context");
+  const std::shared_ptr<void> owner(memory, std::free);
+  const uintptr_t at =
+      (reinterpret_cast<uintptr_t>(memory) + alignment - 1) / alignment * alignment;
+  return Tensor::borrow(reinterpret_cast<void*>(at), DType::f32, sizes, owner);
+}
+
+Cache::Cache(int64_t batch, int64_t heads, int64_t capacity, int64_t features)
+    : key(lazy_zeros({batch, heads, capacity, features})),
+      value(lazy_zeros({batch, heads, capacity, features})) {
+  set_names();
+}
+
+void Cache::write(const Tensor& keys, const Tensor& values, const Tensor& start) {
+  key.copy_(cache_write(key, keys, start));
+  value.copy_(cache_write(value, values, start));
+}
+
+Attention::Attention(const Config& c, const Weights& weights, int64_t layer,
+                     const AttentionOptions& options)
+    : out(weights["out"], c.heads * c.head_dim, c.hidden, options.stored),
+      cache(c.batch, c.kv_heads, c.capacity, c.head_dim),
+      config_(c),
+      layer_(layer),
+      options_(options) {
+  make_projections(weights);
+  make_norms(weights);
+  if (options.alibi) slopes = Tensor::from(alibi_slopes(c.heads), {c.heads});
+  set_names();
+}
+
+void Attention::make_projections(const Weights& weights) {
+  const int64_t own = config_.heads * config_.head_dim,
+                shared = config_.kv_heads * config_.head_dim;
+  const auto linear = [&](const char* part, int64_t features) {
+    return std::make_unique<Linear>(weights[part], config_.hidden, features, options_.stored);
+  };
+  if (options_.projections == Projections::separate)
+    q = linear("q", own), k = linear("k", shared), v = linear("v", shared);
+  else
+    qkv = linear("qkv", own + 2 * shared);
+}
+
+void Attention::make_norms(const Weights& weights) {
+  using enum AttentionOptions::QkNorm;
+  if (options_.qk_norm == none) return;
+  const int64_t d = config_.head_dim;
+  const auto norm = [&](const char* part, int64_t heads) {
+    const Ints sizes = options_.qk_norm == per_head    ? Ints{d}
+                       : options_.qk_norm == all_heads ? Ints{heads * d}
+                                                       : Ints{heads, d};
+    return std::make_unique<Norm>(weights[part], sizes, config_.norm_eps, options_.norm);
+  };
+  q_norm = norm("q_norm", config_.heads), k_norm = norm("k_norm", config_.kv_heads);
+}
+
+Attention::Heads Attention::separate(const Tensor& x) {
+  Tensor queries = (*q)(x), keys = (*k)(x);
+  if (options_.qk_norm == AttentionOptions::QkNorm::all_heads)
+    queries = (*q_norm)(queries), keys = (*k_norm)(keys);
+  const int64_t d = config_.head_dim;
+  return {in_heads(queries, config_.heads, d), in_heads(keys, config_.kv_heads, d),
+          in_heads((*v)(x), config_.kv_heads, d)};
+}
+
+Attention::Heads Attention::split_groups(const Tensor& joint) const {
+  const int64_t groups = config_.kv_heads, sharing = config_.heads / groups, d = config_.head_dim;
+  const Dim batch = joint.size(0), n = joint.size(1);
+  const Tensor x = joint.reshape({batch, n, groups, sharing + 2, d});
+  return {narrow(x, 3, 0, sharing).reshape({batch, n, config_.heads, d}), x.select(3, sharing),
+          x.select(3, sharing + 1)};
+}
+
+Attention::Heads Attention::project(const Tensor& x) {
+  if (options_.projections == Projections::separate) return separate(x);
+  const Tensor joint = (*qkv)(x);
+  if (options_.projections == Projections::by_group) return split_groups(joint);
+  const int64_t heads = config_.heads, shared = config_.kv_heads;
+  const Tensor all = in_heads(joint, heads + 2 * shared, config_.head_dim);
+  return {narrow(all, 2, 0, heads), narrow(all, 2, heads, shared),
+          narrow(all, 2, heads + shared, shared)};
+}
+
+CachedAttentionOptions Attention::scores() const {
+  CachedAttentionOptions o;
+  o.scale = config_.attention_scale;
+  if (config_.scales_by_layer) o.scale /= static_cast<double>(layer_ + 1);
+  o.window = config_.is_windowed(layer_) ? config_.window : 0;
+  o.softcap = config_.attention_softcap;
+  o.slopes = slopes;
+  return o;
+}
+
+Tensor Attention::forward(const Tensor& x, const Step& step) {
+  Heads heads = project(x);
+  const bool norms_heads = q_norm && options_.qk_norm != AttentionOptions::QkNorm::all_heads;
+  if (norms_heads) heads.q = (*q_norm)(heads.q), heads.k = (*k_norm)(heads.k);
+  const Rotation& rotation = step.rotation_of(config_, layer_);
+  const Tensor queries = rotate(heads.q.transpose(1, 2), rotation);
+  const Tensor keys = rotate(heads.k.transpose(1, 2), rotation);
+  cache.write(keys, heads.v.transpose(1, 2), step.start);
+  const Tensor y = attention_cached(queries, cache.key, cache.value, step.start, scores());
+  return out(y.reshape({x.size(0), x.size(1), config_.heads * config_.head_dim}));
+}
+
+}  // namespace taper::llm

@@ -1,0 +1,80 @@
+// Attention over a cache, in all the variations of the families.
+#pragma once
+#include <memory>
+
+#include "taper/exporter/llm/blocks.h"
+#include "taper/exporter/llm/step.h"
+
+namespace taper::llm {
+
+/// Keys and values of all positions so far: (batch, heads, capacity, features).
+class Cache : public nn::Module {
+ public:
+  Cache(int64_t batch, int64_t heads, int64_t capacity, int64_t features);
+  Tensor key, value;
+  TAPER_LAYER(key, value)
+  /// Writes those of new tokens: (batch, heads, n, features).
+  void write(const Tensor& keys, const Tensor& values, const Tensor& start);
+};
+
+/// f32 zeros that take no memory until they are written.
+Tensor lazy_zeros(const Ints& sizes);
+
+/// How a checkpoint holds the projections of queries, keys and values.
+enum class Projections : uint8_t {
+  separate,
+  joint,     ///< one matrix: all heads of the queries, then of the keys, then of the values
+  by_group,  ///< one matrix: for each head of keys its queries, then the key, then the value
+};
+
+struct AttentionOptions {
+  Projections projections = Projections::separate;
+  Linear::Stored stored = Linear::Stored::out_in;
+  /// Norms of queries and keys: none, of each head, of all heads together, of each head with its
+  /// own weights.
+  enum class QkNorm : uint8_t { none, per_head, all_heads, own_weights } qk_norm = QkNorm::none;
+  Norm::Kind norm = Norm::Kind::rms;
+  bool alibi = false;  ///< scores fall with the distance
+};
+
+/// Scaled dot product attention with grouped heads. Positions, windows, soft caps and scales are
+/// those of the configuration.
+class Attention : public nn::Module {
+ public:
+  Attention(const Config& config, const Weights& weights, int64_t layer,
+            const AttentionOptions& options = {});
+
+  std::unique_ptr<Linear> q, k, v, qkv;
+  Linear out;
+  std::unique_ptr<Norm> q_norm, k_norm;
+  Tensor slopes;
+  Cache cache;
+  TAPER_LAYER(q, k, v, qkv, out, q_norm, k_norm, slopes, cache)
+
+  /// x (batch, n, hidden) -> (batch, n, hidden)
+  Tensor forward(const Tensor& x, const Step& step);
+  Tensor operator()(const Tensor& x, const Step& step) {
+    eager::ModuleScope scope(name());
+    return forward(x, step);
+  }
+
+ private:
+  struct Heads {
+    Tensor q, k, v;  ///< (batch, n, heads, head_dim)
+  };
+  Heads project(const Tensor& x);
+  Heads separate(const Tensor& x);
+  Heads split_groups(const Tensor& joint) const;
+  void make_projections(const Weights& weights);
+  void make_norms(const Weights& weights);
+  eager::CachedAttentionOptions scores() const;
+
+  Config config_;
+  int64_t layer_;
+  AttentionOptions options_;
+};
+
+/// ALiBi: the slope of each head. O. Press and others, "Train short, test long", arXiv:2108.12409.
+std::vector<float> alibi_slopes(int64_t heads);
+
+}  // namespace taper::llm

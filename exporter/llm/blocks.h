@@ -1,0 +1,124 @@
+// The small parts of language models: projections, norms, the MLP and the mixture of experts. Each
+// takes its weights from a `Weights` when it is made.
+#pragma once
+#include <string>
+
+#include "taper/exporter/llm/config.h"
+#include "taper/exporter/llm/weights.h"
+#include "taper/exporter/nn/module.h"
+
+namespace taper::llm {
+
+/// x weightᵀ + bias: (…, in) -> (…, out). It has a bias if the checkpoint has one.
+class Linear : public nn::Layer {
+ public:
+  enum class Stored : uint8_t { out_in, in_out };  ///< GPT-2 stores weights the other way round
+  Linear(const Weights& weights, int64_t in, int64_t out, Stored stored = Stored::out_in);
+  /// With the weight of an embedding.
+  explicit Linear(const Weight& shared) : weight(shared) { set_names(); }
+
+  Weight weight;
+  Tensor bias;
+  TAPER_LAYER(weight, bias)
+  Tensor forward(const Tensor& x, Location here = Location::current()) override;
+
+ private:
+  Stored stored_ = Stored::out_in;
+};
+
+/// Rows of a table: ids (batch, n) -> (batch, n, features).
+class Embedding : public nn::Layer {
+ public:
+  Embedding(const Weights& weights, int64_t rows, int64_t features)
+      : weight(weights.matrix(rows, features)) {
+    set_names();
+  }
+  Weight weight;
+  TAPER_LAYER(weight)
+  Tensor forward(const Tensor& ids, Location here = Location::current()) override {
+    return eager::embedding(weight.widened(), ids, -1, false, here);
+  }
+};
+
+/// A norm over the last dimension.
+class Norm : public nn::Layer {
+ public:
+  enum class Kind : uint8_t {
+    rms,           ///< x / √(mean(x²) + eps) weight
+    rms_plus_one,  ///< the same with weight + 1 (Gemma); GGUF files hold the sum
+    layer,         ///< (x - mean) / √(variance + eps) weight + bias; the bias may be missing
+  };
+  /// `sizes`: those of the weight. With two, each row of the one before last has its own weights.
+  Norm(const Weights& weights, Ints sizes, double eps, Kind kind);
+
+  Tensor weight, bias;
+  TAPER_LAYER(weight, bias)
+  Tensor forward(const Tensor& x, Location here = Location::current()) override;
+
+ private:
+  double eps_;
+  Kind kind_;
+};
+
+/// act(x) by name: "silu", "gelu", "gelu_tanh", "relu", "quick_gelu".
+Tensor activate(const std::string& activation, const Tensor& x);
+
+/// What a layer does to each token by itself.
+class TokenBlock : public nn::Module {
+ public:
+  virtual Tensor forward(const Tensor& x) = 0;
+  Tensor operator()(const Tensor& x) {
+    eager::ModuleScope scope(name());
+    return forward(x);
+  }
+};
+
+/// down(act(up(x))).
+class PlainMlp : public TokenBlock {
+ public:
+  PlainMlp(const Config& config, const Weights& weights,
+           Linear::Stored stored = Linear::Stored::out_in);
+  std::string activation;
+  Linear up, down;
+  TAPER_LAYER(up, down)
+  Tensor forward(const Tensor& x) override;
+};
+
+/// down(act(gate(x)) up(x)). N. Shazeer, "GLU variants improve transformer", arXiv:2002.05202.
+class GatedMlp : public TokenBlock {
+ public:
+  GatedMlp(const Config& config, const Weights& weights);
+  std::string activation;
+  Linear gate, up, down;
+  TAPER_LAYER(gate, up, down)
+  Tensor forward(const Tensor& x) override;
+};
+
+/// The same with one projection for gate and up (Phi-3).
+class JointGatedMlp : public TokenBlock {
+ public:
+  JointGatedMlp(const Config& config, const Weights& weights);
+  std::string activation;
+  Linear gate_up, down;
+  TAPER_LAYER(gate_up, down)
+  Tensor forward(const Tensor& x) override;
+};
+
+/// Gated MLPs of which a router chooses a few for each token. The tokens of an expert are one
+/// product, so the work is that of the chosen experts. A. Jiang and others, "Mixtral of experts",
+/// arXiv:2401.04088.
+class Experts : public TokenBlock {
+ public:
+  Experts(const Config& config, const Weights& layer);
+  Linear router;
+  Weight gate, up, down;  ///< (experts, out, in)
+  TAPER_LAYER(router, gate, up, down)
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  std::string activation_;
+  int64_t count_, per_token_;
+  bool normalizes_;
+};
+
+}  // namespace taper::llm

@@ -1,0 +1,95 @@
+#include "taper/exporter/llm/decoder.h"
+
+#include "taper/exporter/eager/eager.h"
+#include "taper/exporter/llm/families.h"
+#include "taper/exporter/llm/read_config.h"
+
+namespace taper::llm {
+
+using namespace eager;
+
+namespace {
+
+Norm::Kind kind_of(Family::FinalNorm norm) {
+  switch (norm) {
+    case Family::FinalNorm::rms:
+      return Norm::Kind::rms;
+    case Family::FinalNorm::rms_plus_one:
+      return Norm::Kind::rms_plus_one;
+    default:
+      return Norm::Kind::layer;
+  }
+}
+
+/// Divisors of the frequencies, which GGUF files store for Llama 3.
+Tensor rotary_factors(const Config& c, const Weights& weights) {
+  if (c.rotary.frequencies.empty()) return {};
+  return weights["rotary_factors"].vector_if({c.rotary.dims / 2}, "weight");
+}
+
+}  // namespace
+
+Decoder::Decoder(const Config& c, const Weights& weights)
+    : config(c),
+      embedding(std::make_unique<Embedding>(weights["embedding"], c.vocabulary, c.hidden)),
+      rotary_(c.rotary, rotary_factors(c, weights)),
+      local_rotary_(c.local_rotary, {}) {
+  const Family& family = family_named(c.family);
+  const auto make_norm = [&](const char* part) {
+    return std::make_unique<Norm>(weights[part], Ints{c.hidden}, c.norm_eps, kind_of(family.norm));
+  };
+  if (weights["positions"].has() && c.capacity > c.context)
+    throw ExportError("the model has learned positions for " + std::to_string(c.context) +
+                      " tokens; a context of " + std::to_string(c.capacity) + " is too long");
+  if (weights["positions"].has())
+    learned_positions = std::make_unique<Embedding>(weights["positions"], c.context, c.hidden);
+  if (weights["embedding_norm"].has()) embedding_norm = make_norm("embedding_norm");
+  for (int64_t i = 0; i < c.layers; ++i)
+    layers.push_back(family.make_layer(c, weights["layers"][i], i));
+  norm = make_norm("norm");
+  head = c.tied ? std::make_unique<Linear>(embedding->weight)
+                : std::make_unique<Linear>(weights["head"], c.hidden, c.vocabulary);
+  set_names();
+}
+
+Step Decoder::step(const Tensor& ids, const Tensor& start) const {
+  const Tensor count = cumsum(ones_like(ids), 1) - 1;
+  const Tensor positions = start.unsqueeze(1) + count;
+  return {start, positions, rotary_.at(positions), local_rotary_.at(positions)};
+}
+
+Tensor Decoder::embed(const Tensor& ids, const Step& step) {
+  Tensor x = (*embedding)(ids);
+  if (config.embedding_scale != 1) x = x * config.embedding_scale;
+  if (learned_positions) x = x + (*learned_positions)(step.positions);
+  return embedding_norm ? (*embedding_norm)(x) : x;
+}
+
+Tensor Decoder::logits(const Tensor& x) {
+  Tensor y = (*head)(x);
+  if (config.logit_scale != 1) y = y * config.logit_scale;
+  const double cap = config.logit_softcap;
+  return cap > 0 ? tanh(y / cap) * cap : y;
+}
+
+Decoder::Result Decoder::forward(const Tensor& ids, const Tensor& start,
+                                 const DecoderOptions& options) {
+  Result result;
+  const auto keep = [&](const Tensor& x) {
+    if (options.keep_hidden) result.hidden.push_back(x);
+  };
+  const Step now = step(ids, start);
+  Tensor x = embed(ids, now);
+  keep(x);
+  for (const auto& layer : layers) {
+    x = (*layer)(x, now);
+    keep(x);
+  }
+  if (!options.all_logits) x = narrow(x, 1, x.size(1) - 1, 1);
+  x = (*norm)(x);
+  keep(x);
+  result.logits = logits(x);
+  return result;
+}
+
+}  // namespace taper::llm

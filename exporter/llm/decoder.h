@@ -1,0 +1,77 @@
+// A decoder-only language model: an embedding, layers of one family, a norm and a head. It takes
+// any number of new tokens at a position and keeps what later tokens need in caches.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/llm/attention.h"
+
+namespace taper::llm {
+
+/// One layer of a family.
+class DecoderLayer : public nn::Module {
+ public:
+  /// x (batch, n, hidden) -> (batch, n, hidden)
+  virtual Tensor forward(const Tensor& x, const Step& step) = 0;
+  Tensor operator()(const Tensor& x, const Step& step) {
+    eager::ModuleScope scope(name());
+    return forward(x, step);
+  }
+};
+
+struct DecoderOptions {
+  bool all_logits = false;   ///< of every new token, else only of the last one
+  bool keep_hidden = false;  ///< fills `hidden`
+};
+
+class Decoder : public nn::Module {
+ public:
+  Decoder(const Config& config, const Weights& weights);
+
+  Config config;
+  std::unique_ptr<Embedding> embedding, learned_positions;
+  std::unique_ptr<Norm> embedding_norm;
+  std::vector<std::unique_ptr<DecoderLayer>> layers;
+  std::unique_ptr<Norm> norm;
+  std::unique_ptr<Linear> head;
+  TAPER_MODULE(embedding, learned_positions, embedding_norm, layers, norm, head)
+
+  struct Result {
+    Tensor logits;               ///< (batch, 1 or n, vocabulary)
+    std::vector<Tensor> hidden;  ///< what goes into layer 0, what each layer gives, the final norm
+  };
+  /// `ids`: i64 (batch, n). `start`: i64 (batch), the position of each row's first new token. Rows
+  /// may be padded behind their last token: nothing before it sees the padding. LFM2 and Mamba
+  /// remember more than a cache, and take no padding. A row begins a new text at position 0.
+  Result forward(const Tensor& ids, const Tensor& start, const DecoderOptions& options = {});
+
+ private:
+  Step step(const Tensor& ids, const Tensor& start) const;
+  Tensor embed(const Tensor& ids, const Step& step);
+  Tensor logits(const Tensor& x);
+
+  RotaryTable rotary_, local_rotary_;
+};
+
+/// An eager model with all its weights, out of files.
+struct Model {
+  Config config;
+  std::unique_ptr<Decoder> decoder;
+  std::string stored_type;  ///< of the embedding in a GGUF file: "Q4_0"; empty for a folder
+};
+
+struct LoadOptions {
+  int64_t capacity = 0;       ///< positions of the caches; 0: those that the model was trained for
+  int64_t most_capacity = 0;  ///< if not 0: makes smaller caches where the model has more positions
+  int64_t batch = 1;
+  std::string config = "config.json";  ///< the name of the configuration in a folder
+};
+
+/// Loads a Hugging Face folder or a .gguf file. Weights stay in the mapped files where they can.
+/// Throws ExportError, which names the file.
+Model load(const std::string& path, const LoadOptions& options = {});
+/// Whether `load` may be asked for this path: a folder with a config.json, or a .gguf file.
+bool is_language_model(const std::string& path);
+
+}  // namespace taper::llm

@@ -1,0 +1,57 @@
+// Llama and its kin: norm, attention, norm, gated MLP. Mistral adds a window, Qwen biases or norms
+// of queries and keys, Granite scales, Phi-3 joint projections, Mixtral and Qwen-MoE experts. H.
+// Touvron and others, "LLaMA", arXiv:2302.13971.
+#include "taper/exporter/llm/decoder.h"
+#include "taper/exporter/llm/families.h"
+
+namespace taper::llm {
+namespace {
+
+AttentionOptions options_of(const Weights& attention) {
+  AttentionOptions o;
+  if (attention["qkv"].has()) o.projections = Projections::joint;
+  if (attention["q_norm"].has()) o.qk_norm = AttentionOptions::QkNorm::per_head;
+  return o;
+}
+
+std::unique_ptr<TokenBlock> make_mlp(const Config& c, const Weights& weights, int64_t layer) {
+  if (c.sparse[static_cast<size_t>(layer)]) return std::make_unique<Experts>(c, weights);
+  if (!weights["mlp.gate"].has()) return std::make_unique<JointGatedMlp>(c, weights["mlp"]);
+  return std::make_unique<GatedMlp>(c, weights["mlp"]);
+}
+
+class LlamaLayer : public DecoderLayer {
+ public:
+  LlamaLayer(const Config& c, const Weights& weights, int64_t layer)
+      : attention_norm(weights["attention_norm"], {c.hidden}, c.norm_eps, Norm::Kind::rms),
+        attention(c, weights["attention"], layer, options_of(weights["attention"])),
+        mlp_norm(weights["mlp_norm"], {c.hidden}, c.norm_eps, Norm::Kind::rms),
+        mlp(make_mlp(c, weights, layer)),
+        residual_scale_(c.residual_scale) {
+    set_names();
+  }
+
+  Norm attention_norm;
+  Attention attention;
+  Norm mlp_norm;
+  std::unique_ptr<TokenBlock> mlp;
+  TAPER_LAYER(attention_norm, attention, mlp_norm, mlp)
+
+  Tensor forward(const Tensor& input, const Step& step) override {
+    const Tensor x = input + scaled(attention(attention_norm(input), step));
+    return x + scaled((*mlp)(mlp_norm(x)));
+  }
+
+ private:
+  Tensor scaled(const Tensor& x) const { return residual_scale_ == 1 ? x : x * residual_scale_; }
+  double residual_scale_;
+};
+
+}  // namespace
+
+const Family llama = {
+    {"llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "phi3", "granite"},
+    Family::FinalNorm::rms,
+    make<LlamaLayer>};
+
+}  // namespace taper::llm

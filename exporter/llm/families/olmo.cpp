@@ -1,0 +1,35 @@
+// OLMo 2: norms stand behind attention and MLP, and queries and keys are normalised over all heads.
+// "2 OLMo 2 Furious", arXiv:2501.00656.
+#include "taper/exporter/llm/decoder.h"
+#include "taper/exporter/llm/families.h"
+
+namespace taper::llm {
+namespace {
+
+class OlmoLayer : public DecoderLayer {
+ public:
+  OlmoLayer(const Config& c, const Weights& weights, int64_t layer)
+      : attention(c, weights["attention"], layer, {.qk_norm = AttentionOptions::QkNorm::all_heads}),
+        attention_norm(weights["attention_post_norm"], {c.hidden}, c.norm_eps, Norm::Kind::rms),
+        mlp(c, weights["mlp"]),
+        mlp_norm(weights["mlp_post_norm"], {c.hidden}, c.norm_eps, Norm::Kind::rms) {
+    set_names();
+  }
+
+  Attention attention;
+  Norm attention_norm;
+  GatedMlp mlp;
+  Norm mlp_norm;
+  TAPER_LAYER(attention, attention_norm, mlp, mlp_norm)
+
+  Tensor forward(const Tensor& input, const Step& step) override {
+    const Tensor x = input + attention_norm(attention(input, step));
+    return x + mlp_norm(mlp(x));
+  }
+};
+
+}  // namespace
+
+const Family olmo = {{"olmo2"}, Family::FinalNorm::rms, make<OlmoLayer>};
+
+}  // namespace taper::llm

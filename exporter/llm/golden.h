@@ -1,0 +1,57 @@
+// Compares a language model with recorded results of another implementation: logits, hidden states,
+// greedy continuations, decoding with a cache, padded batches.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/io/safetensors.h"
+#include "taper/exporter/llm/decoder.h"
+
+namespace taper::llm {
+
+/// A model that runs one row of tokens at a time, in eager or as a program.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  /// The logits (count, vocabulary) of `ids`, which stand at `start`, or of the last of them.
+  virtual Tensor logits(const std::vector<int64_t>& ids, int64_t start, bool all) = 0;
+  /// See Decoder::Result. None if the model does not tell them.
+  virtual std::vector<Tensor> hidden(const std::vector<int64_t>&) { return {}; }
+};
+
+class EagerRunner : public Runner {
+ public:
+  explicit EagerRunner(Decoder& decoder) : decoder_(decoder) {}
+  Tensor logits(const std::vector<int64_t>& ids, int64_t start, bool all) override;
+  std::vector<Tensor> hidden(const std::vector<int64_t>& ids) override;
+
+ private:
+  Decoder& decoder_;
+};
+
+/// One result of a comparison.
+struct Compared {
+  std::string name;
+  double difference = 0,
+         tolerance = 0;  ///< the largest absolute difference; for tokens their count
+  bool passed() const { return difference <= tolerance; }
+};
+
+/// Names in a file of golden results:
+///   input_ids, logits · long.input_ids, long.logits   one call with all tokens
+///   hidden.embed, hidden.layer_N, hidden.final        what the layers give in it
+///   greedy.prompt, greedy.tokens                      the most likely continuation
+///   decode.logits                                     the last position, with a cache
+///   batch.input_ids, .attention_mask, .logits         rows that are padded; each is run alone
+/// A name may stand behind the type of a GGUF file's weights: `prefix` "Q4_0." reads Q4_0.logits
+/// and Q4_0.greedy, which continues the first 16 of input_ids.
+/// Tolerances: 2e-4 for logits, 1e-4 of the largest value for hidden states, all tokens equal.
+/// Throws ExportError if there is nothing to compare.
+std::vector<Compared> compare_with_golden(Runner& runner, const io::SafeTensors& golden,
+                                          const std::string& prefix = "");
+
+/// The tokens of greedy decoding after a prompt.
+std::vector<int64_t> greedy(Runner& runner, const std::vector<int64_t>& prompt, size_t count);
+
+}  // namespace taper::llm

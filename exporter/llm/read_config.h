@@ -1,0 +1,24 @@
+// Configurations out of files.
+#pragma once
+#include <nlohmann/json.hpp>
+
+#include "taper/exporter/importers/gguf/gguf.h"
+#include "taper/exporter/llm/config.h"
+
+namespace taper::llm {
+
+/// Of a config.json, in the present spelling (`rope_parameters`, `dtype`) or the older one
+/// (`rope_theta`, `rope_scaling`, `torch_dtype`). Throws ExportError for families that are unknown,
+/// keys that are missing or of a wrong type, and values that change results and are not supported.
+Config read_config(const nlohmann::json& json);
+
+/// Of a GGUF file's metadata; the same errors.
+Config read_config(const gguf::Content& gguf);
+
+/// Throws ExportError if sizes do not fit each other, or are not positive.
+void check(const Config& config);
+
+/// "silu" and the like for any of the names that files use. Throws ExportError for others.
+std::string activation_named(const std::string& name);
+
+}  // namespace taper::llm

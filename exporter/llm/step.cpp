@@ -1,0 +1,47 @@
+#include "taper/exporter/llm/step.h"
+
+#include "taper/exporter/eager/eager.h"
+
+namespace taper::llm {
+
+using namespace eager;
+
+namespace {
+
+/// One number for each feature: each frequency belongs to two.
+Tensor by_feature(const std::vector<float>& frequencies, bool interleaved, const Tensor& factors) {
+  if (frequencies.empty()) return {};
+  Tensor f = Tensor::from(frequencies, {static_cast<int64_t>(frequencies.size())});
+  if (factors.defined()) f = f / factors;
+  return interleaved ? repeat_interleave(f, 2, 0) : cat({f, f});
+}
+
+}  // namespace
+
+RotaryTable::RotaryTable(const Rotary& rotary, const Tensor& factors)
+    : rotary_(rotary),
+      frequencies_(by_feature(rotary.frequencies, rotary.interleaved, factors)),
+      long_frequencies_(by_feature(rotary.long_frequencies, rotary.interleaved, factors)) {}
+
+Rotation RotaryTable::at(const Tensor& positions) const {
+  if (!frequencies_.defined()) return {};
+  Tensor frequencies = frequencies_;
+  if (long_frequencies_.defined()) {
+    const Tensor is_long = ge(amax(positions, {1}, true), rotary_.original_context);  // (batch, 1)
+    frequencies = where(is_long, long_frequencies_, frequencies_).unsqueeze(1);
+  }
+  const Tensor angles = (positions.to(DType::f32).unsqueeze(-1) * frequencies).unsqueeze(1);
+  Rotation r{cos(angles), sin(angles), rotary_.interleaved};
+  if (rotary_.scaling != 1) r.cos = r.cos * rotary_.scaling, r.sin = r.sin * rotary_.scaling;
+  return r;
+}
+
+Tensor rotate(const Tensor& x, const Rotation& r) {
+  if (!r.defined()) return x;
+  const int64_t turned = r.cos.size(-1).value(), features = x.size(-1).value();
+  if (turned == features) return rotary_embedding(x, r.cos, r.sin, r.interleaved);
+  const Tensor first = rotary_embedding(narrow(x, -1, 0, turned), r.cos, r.sin, r.interleaved);
+  return cat({first, narrow(x, -1, turned, features - turned)}, -1);
+}
+
+}  // namespace taper::llm

@@ -1,0 +1,41 @@
+// What all layers of one call share: where the new tokens stand.
+#pragma once
+#include "taper/exporter/llm/config.h"
+#include "taper/exporter/llm/weights.h"
+
+namespace taper::llm {
+
+/// cos and sin of the angles of each new token: (batch, 1, n, features).
+struct Rotation {
+  Tensor cos, sin;
+  bool interleaved = false;
+  bool defined() const { return cos.defined(); }
+};
+
+/// `factors` (dims / 2) divide the frequencies; undefined: they do not.
+class RotaryTable {
+ public:
+  RotaryTable() = default;
+  RotaryTable(const Rotary& rotary, const Tensor& factors);
+  /// `positions`: i64 (batch, n).
+  Rotation at(const Tensor& positions) const;
+
+ private:
+  Rotary rotary_;
+  Tensor frequencies_, long_frequencies_;  ///< of each feature
+};
+
+/// Turns the first features of x (batch, heads, n, features), as many as the rotation has.
+Tensor rotate(const Tensor& x, const Rotation& rotation);
+
+struct Step {
+  Tensor start;      ///< i64 (batch): the position of the first new token of each row
+  Tensor positions;  ///< i64 (batch, n)
+  Rotation rotation, local_rotation;
+
+  const Rotation& rotation_of(const Config& config, int64_t layer) const {
+    return config.is_windowed(layer) && local_rotation.defined() ? local_rotation : rotation;
+  }
+};
+
+}  // namespace taper::llm

@@ -1,0 +1,132 @@
+#include "taper/exporter/llm/weights.h"
+
+#include <cstring>
+
+#include "taper/exporter/base/error.h"
+#include "taper/exporter/llm/names.h"
+
+namespace taper::llm {
+namespace {
+
+constexpr size_t readable_behind = 64;  // what kernels may read behind a tensor
+
+/// As a type of ggml, which has one for every dtype that weights have.
+uint32_t type_of(DType dtype, const std::string& name) {
+  if (dtype == DType::f32) return gguf::f32_id;
+  if (dtype == DType::f16) return gguf::f16_id;
+  if (dtype == DType::bf16) return gguf::bf16_id;
+  throw ExportError("weight " + name + " has the dtype " + name_of(dtype) +
+                    "; f32, f16 and bf16 are supported");
+}
+
+bool is_plain(uint32_t type) {
+  return type == gguf::f32_id || type == gguf::f16_id || type == gguf::bf16_id;
+}
+
+std::string text(const std::vector<int64_t>& sizes) {
+  std::string t = "(";
+  for (size_t i = 0; i < sizes.size(); ++i) t += (i > 0 ? ", " : "") + std::to_string(sizes[i]);
+  return t + ")";
+}
+
+/// Buffers that older versions of models saved, and that follow from the configuration.
+bool is_derived(const std::string& name) {
+  for (const char* end : {".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias",
+                          ".attention.bias", ".attention.masked_bias"})
+    if (name.ends_with(end)) return true;
+  return false;
+}
+
+}  // namespace
+
+void dequantize(uint32_t ggml_type, std::span<const std::byte>, int64_t, float*) {
+  throw ExportError("weights of type " + gguf::type_name(ggml_type) + " are not supported yet");
+}
+
+Checkpoint::Checkpoint(const huggingface::Folder& folder) {
+  for (const auto& [name, t] : folder.tensors()) {
+    if (is_derived(name)) continue;
+    tensors_[name] = {type_of(t.dtype, name), t.sizes, t.bytes, t.owner, t.readable_end};
+  }
+}
+
+Checkpoint::Checkpoint(const gguf::File& file, Dequantize dequantize)
+    : is_gguf_(true), dequantize_(dequantize) {
+  for (const auto& [name, t] : file.content().tensors)
+    tensors_[name] = {t.type, t.sizes, t.bytes, file.owner(), file.readable_end()};
+}
+
+std::string Checkpoint::find(const std::string& name) const {
+  for (const std::string& spelling : spellings(name))
+    if (tensors_.contains(spelling)) return spelling;
+  return "";
+}
+
+Tensor Checkpoint::read(const std::string& name, const Ints& sizes) {
+  const std::string found = find(name);
+  if (found.empty())
+    throw ExportError("the checkpoint has no weight " + spellings(name)[0] +
+                      " (or another name of " + name + ")");
+  const Stored& stored = tensors_.at(found);
+  if (stored.sizes != sizes)
+    throw ExportError("weight " + found + " has the sizes " + text(stored.sizes) +
+                      ", the configuration asks for " + text(sizes));
+  read_.insert(found);
+  return tensor_of(found, stored);
+}
+
+Tensor Checkpoint::tensor_of(const std::string& name, const Stored& stored) const {
+  int64_t count = 1;
+  for (const int64_t size : stored.sizes) count *= size;
+  if (!is_plain(stored.ggml_type)) {
+    Tensor numbers = Tensor::empty(stored.sizes);
+    try {
+      dequantize_(stored.ggml_type, stored.bytes, count, numbers.data<float>());
+    } catch (const ExportError& e) {
+      throw ExportError(name + ": " + e.what());
+    }
+    return numbers;
+  }
+  const DType dtype = stored.ggml_type == gguf::f32_id   ? DType::f32
+                      : stored.ggml_type == gguf::f16_id ? DType::f16
+                                                         : DType::bf16;
+  const auto address = reinterpret_cast<uintptr_t>(stored.bytes.data());
+  const std::byte* end = stored.bytes.data() + stored.bytes.size();
+  const bool lies_well = address % static_cast<size_t>(size_bytes(dtype)) == 0 &&
+                         static_cast<size_t>(stored.readable_end - end) >= readable_behind;
+  if (!lies_well)
+    return Tensor::from_bytes(stored.bytes.data(), stored.bytes.size(), dtype, stored.sizes);
+  return Tensor::borrow(const_cast<std::byte*>(stored.bytes.data()), dtype, stored.sizes,
+                        stored.owner);
+}
+
+void Checkpoint::require_all_read() const {
+  std::string left;
+  int count = 0;
+  for (const auto& [name, stored] : tensors_)
+    if (!read_.contains(name) && ++count <= 3) left += (left.empty() ? "" : ", ") + name;
+  if (count == 0) return;
+  throw ExportError("the checkpoint has weights that a model of this family does not use: " + left +
+                    (count > 3 ? ", … (" + std::to_string(count) + ")" : ""));
+}
+
+Weight Weights::matrix(int64_t rows, int64_t columns) const {
+  return Weight(checkpoint_->read(path_ + ".weight", {rows, columns}));
+}
+
+Tensor Weights::vector(const Ints& sizes, const std::string& suffix) const {
+  const Tensor stored = checkpoint_->read(path_ + "." + suffix, sizes);
+  return stored.dtype() == DType::f32 ? stored : stored.to(DType::f32);
+}
+
+Tensor Weights::vector_if(const Ints& sizes, const std::string& suffix) const {
+  return has(suffix) ? vector(sizes, suffix) : Tensor();
+}
+
+Weight Weights::stack(int64_t count, int64_t rows, int64_t columns) const {
+  std::vector<Tensor> all;
+  for (int64_t i = 0; i < count; ++i) all.push_back((*this)[i].matrix(rows, columns));
+  return Weight(eager::stack(all));
+}
+
+}  // namespace taper::llm

@@ -1,0 +1,98 @@
+// The weights of a checkpoint, by the names that modules use (names.h). A weight keeps the form in
+// which the file holds it: f32, f16 and bf16 lie in the mapped file and are not copied.
+#pragma once
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+
+#include "taper/exporter/eager/eager.h"
+#include "taper/exporter/importers/gguf/gguf.h"
+#include "taper/exporter/importers/huggingface/folder.h"
+
+namespace taper::llm {
+
+using eager::Dims;
+using eager::Ints;
+using eager::Tensor;
+
+/// A matrix in its stored form. An export recognises `widened()` of a constant, and stores the
+/// constant as it is.
+struct Weight : Tensor {
+  Weight() = default;
+  explicit Weight(const Tensor& stored) : Tensor(stored) {}
+  /// In f32, in which models compute.
+  Tensor widened() const { return dtype() == DType::f32 ? Tensor(*this) : to(DType::f32); }
+};
+
+/// Turns the blocks of a quantized tensor into numbers: `count` of them, to `out`. Throws
+/// ExportError for types that it does not know.
+using Dequantize = void (*)(uint32_t ggml_type, std::span<const std::byte> bytes, int64_t count,
+                            float* out);
+/// Knows no type yet: throws ExportError, which names the type.
+void dequantize(uint32_t ggml_type, std::span<const std::byte> bytes, int64_t count, float* out);
+
+/// All tensors of a model's files.
+class Checkpoint {
+ public:
+  explicit Checkpoint(const huggingface::Folder& folder);
+  explicit Checkpoint(const gguf::File& file, Dequantize dequantize = llm::dequantize);
+
+  /// The file's name of a weight, or "" if there is none.
+  std::string find(const std::string& name) const;
+  /// The weight as it is stored; of the sizes given. Throws ExportError if it is missing, or has
+  /// other sizes.
+  Tensor read(const std::string& name, const Ints& sizes);
+  bool is_gguf() const { return is_gguf_; }
+  /// Throws ExportError if a tensor was never read: the model is another one than this reader
+  /// takes it for.
+  void require_all_read() const;
+
+ private:
+  struct Stored {
+    uint32_t ggml_type;
+    std::vector<int64_t> sizes;
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> owner;
+    const std::byte* readable_end;
+  };
+  Tensor tensor_of(const std::string& name, const Stored& stored) const;
+
+  std::map<std::string, Stored> tensors_;
+  std::set<std::string> read_;
+  bool is_gguf_ = false;
+  Dequantize dequantize_ = nullptr;
+};
+
+/// A part of a checkpoint: `weights["layers.0"]["attention.q"].matrix(64, 32)`.
+class Weights {
+ public:
+  explicit Weights(Checkpoint& checkpoint, std::string path = "")
+      : checkpoint_(&checkpoint), path_(std::move(path)) {}
+
+  Weights operator[](const std::string& part) const {
+    return Weights(*checkpoint_, path_.empty() ? part : path_ + "." + part);
+  }
+  Weights operator[](int64_t index) const { return (*this)[std::to_string(index)]; }
+
+  /// Whether the file has this weight: `has("bias")`.
+  bool has(const std::string& suffix = "weight") const {
+    return !checkpoint_->find(path_ + "." + suffix).empty();
+  }
+  /// The weight of a product or a look-up, in its stored form.
+  Weight matrix(int64_t rows, int64_t columns) const;
+  /// A weight of few numbers, in f32. `suffix`: "bias".
+  Tensor vector(const Ints& sizes, const std::string& suffix = "weight") const;
+  /// Undefined if the file has none.
+  Tensor vector_if(const Ints& sizes, const std::string& suffix) const;
+  /// One matrix for each of `count` experts: (count, rows, columns).
+  Weight stack(int64_t count, int64_t rows, int64_t columns) const;
+  bool is_gguf() const { return checkpoint_->is_gguf(); }
+
+ private:
+  Checkpoint* checkpoint_;
+  std::string path_;
+};
+
+}  // namespace taper::llm

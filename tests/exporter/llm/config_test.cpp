@@ -1,0 +1,101 @@
+// Configurations: both spellings, and keys that are missing, wrong or not supported.
+#include <gmock/gmock.h>
+
+#include "taper/exporter/base/error.h"
+#include "taper/exporter/importers/huggingface/folder.h"
+#include "taper/exporter/llm/read_config.h"
+#include "taper/tests/support/data.h"
+
+namespace taper::llm {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+json tiny_llama() {
+  return {{"model_type", "llama"},        {"vocab_size", 32},         {"hidden_size", 16},
+          {"num_hidden_layers", 2},       {"num_attention_heads", 4}, {"intermediate_size", 24},
+          {"max_position_embeddings", 64}};
+}
+
+std::string refusal(const json& config) {
+  try {
+    (void)read_config(config);
+  } catch (const ExportError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+json with(const char* key, const json& value) {
+  json config = tiny_llama();
+  config[key] = value;
+  return config;
+}
+
+TEST(language_model_config, fills_what_is_absent) {
+  const Config c = read_config(tiny_llama());
+  EXPECT_EQ(c.kv_heads, 4);
+  EXPECT_EQ(c.head_dim, 4);
+  EXPECT_EQ(c.attention_scale, 0.5);
+  EXPECT_EQ(c.rotary.dims, 4);
+  EXPECT_FALSE(c.tied);
+  EXPECT_THAT(c.rotary.frequencies, ElementsAre(1.0f, 0.01f));
+}
+
+TEST(language_model_config, refuses_families_that_are_unknown) {
+  EXPECT_THAT(
+      refusal(with("model_type", "zebra")),
+      testing::AllOf(HasSubstr("\"zebra\" are not supported"), HasSubstr("llama, mistral")));
+}
+
+TEST(language_model_config, names_keys_that_are_missing_or_wrong) {
+  json config = tiny_llama();
+  config.erase("hidden_size");
+  EXPECT_EQ(refusal(config), "config: hidden_size is missing");
+  EXPECT_THAT(refusal(with("vocab_size", "many")), HasSubstr("vocab_size must be an integer"));
+  EXPECT_THAT(refusal(with("vocab_size", 1.5)), HasSubstr("vocab_size must be an integer"));
+  EXPECT_THAT(refusal(with("rms_norm_eps", "x")), HasSubstr("rms_norm_eps must be a number"));
+  EXPECT_THAT(refusal(with("tie_word_embeddings", 1)), HasSubstr("must be true or false"));
+  EXPECT_THAT(refusal(with("layer_types", json::array({1, 2}))), HasSubstr("layer_types must be"));
+}
+
+TEST(language_model_config, refuses_sizes_that_do_not_fit) {
+  EXPECT_THAT(refusal(with("num_key_value_heads", 3)), HasSubstr("3 heads of keys"));
+  EXPECT_THAT(refusal(with("num_attention_heads", 0)), HasSubstr("must be positive"));
+  EXPECT_THAT(refusal(with("hidden_size", -16)), HasSubstr("config: "));
+  EXPECT_THAT(refusal(with("vocab_size", int64_t{1} << 40)), HasSubstr("not in [1, 2^31)"));
+  EXPECT_THAT(refusal(with("layer_types", json::array({"full_attention"}))),
+              HasSubstr("1 entries for 2 layers"));
+}
+
+TEST(language_model_config, refuses_values_that_change_results_and_are_not_supported) {
+  EXPECT_THAT(refusal(with("hidden_act", "mish")), HasSubstr("\"mish\" is unknown"));
+  EXPECT_THAT(refusal(with("rope_scaling", {{"rope_type", "spiral"}})), HasSubstr("\"spiral\""));
+  EXPECT_THAT(refusal(with("rope_scaling", {{"type", "longrope"}, {"short_factor", {1.0}}})),
+              HasSubstr("original_max_position_embeddings"));
+  EXPECT_THAT(refusal(with("layer_types", json::array({"linear_attention", "full_attention"}))),
+              HasSubstr("linear_attention"));
+  EXPECT_THAT(refusal(with("use_bidirectional_attention", true)), HasSubstr("later tokens"));
+}
+
+/// The frequencies that transformers computed.
+TEST(language_model_config, scales_frequencies_as_recorded) {
+  for (const char* name : {"llama3", "phi3", "gemma3", "gpt_neox", "qwen3", "stablelm"}) {
+    TAPER_GOLDEN_DATA_OR_SKIP(folder, std::string("hf_tiny/") + name);
+    const Config c = read_config(huggingface::read_json_object(folder / "config.json"));
+    const json golden = huggingface::read_json_object(folder / "golden.json");
+    const json& recorded = golden["rope_inv_freq"];
+    const auto expect = [&](const std::vector<float>& got, const json& want) {
+      ASSERT_EQ(got.size(), want.size()) << name;
+      for (size_t i = 0; i < got.size(); ++i)
+        EXPECT_NEAR(got[i], want[i].get<double>(), 1e-6 * want[i].get<double>()) << name;
+    };
+    for (const auto& [key, want] : recorded.items())
+      expect(key.find("sliding") != std::string::npos ? c.local_rotary.frequencies : c.rotary.frequencies, want);
+  }
+}
+
+}  // namespace
+}  // namespace taper::llm
