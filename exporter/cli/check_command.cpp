@@ -6,6 +6,7 @@
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/inputs.h"
+#include "taper/exporter/cli/language_model.h"
 #include "taper/exporter/cli/recorded_check.h"
 #include "taper/exporter/cli/running_method.h"
 #include "taper/exporter/eager/kernel_sets.h"
@@ -68,6 +69,12 @@ void check_bundled(const CheckArguments& options, std::ostream& out) {
 
 void check_program(const CheckArguments& options, std::ostream& out) {
   eager::set_threads(options.threads);
+  if (is_language_model(options.file)) {
+    if (options.tolerance || !options.method.empty())
+      throw UsageError("--tolerance, --method",
+                       "golden results of a language model have their own");
+    return check_language_model(options.file, options.recorded, out);
+  }
   if (options.recorded.empty())
     check_bundled(options, out);
   else
@@ -82,10 +89,15 @@ void add_check_command(CommandLine& line, std::ostream& out) {
       "Runs recorded calls, or the tests of a program, and compares the results with the expected "
       "ones");
   auto options = std::make_shared<CheckArguments>();
-  command.option("file", options->file, "The program (.taper) or PyTorch model (.pt2)").required();
+  command
+      .option("file", options->file,
+              "The program (.taper), PyTorch model (.pt2), or language model (a folder with a "
+              "config.json, or a .gguf file)")
+      .required();
   command.option("recorded", options->recorded,
                  "A .safetensors file of calls: set<k>.input.<i>, set<k>.output.<i>; without it, "
-                 "the tests that the program carries");
+                 "the tests that the program carries. For a language model its golden results: "
+                 "input_ids, logits, greedy.tokens, …");
   command.option("--method", options->method, "The method; default: forward, or the only method");
   command
       .option("--tolerance", options->tolerance,
@@ -99,7 +111,8 @@ void add_check_command(CommandLine& line, std::ostream& out) {
   add_outside_options(command, options->import);
   command.footer(R"(Examples:
   taper check model.taper
-  taper check model.pt2 recorded.safetensors)");
+  taper check model.pt2 recorded.safetensors
+  taper check Llama-3.2-1B golden.safetensors)");
   command.does([options, &out] { check_program(*options, out); });
 }
 

@@ -9,6 +9,7 @@
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/kernel_table.h"
+#include "taper/exporter/cli/language_model.h"
 #include "taper/exporter/cli/program_source.h"
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/io/file.h"
@@ -26,6 +27,7 @@ struct ExportArguments {
   std::string dtype = "f32";
   std::string target, print_after, backend, required;
   std::optional<int64_t> memory;
+  LanguageModelExport language;
   bool exact = false, no_tests = false;
 };
 
@@ -52,6 +54,17 @@ Target target_of(const ExportArguments& options) {
   if (options.memory.value_or(1) <= 0) throw UsageError("--memory", "it must be positive");
   target.memory_bytes = options.memory.value_or(0);
   return target;
+}
+
+/// The options of a program that hold for models of every kind.
+ExportOptions options_of(const ExportArguments& options) {
+  ExportOptions written;
+  written.quiet = true, written.exact = options.exact, written.name = options.name;
+  written.target = target_of(options), written.weights = options.weights;
+  written.slots = options.slots;
+  if (options.dtype == "f16") written.dtype = DType::f16;
+  if (options.dtype == "bf16") written.dtype = DType::bf16;
+  return written;
 }
 
 /// The file with the canonical name of its folder: absolute, without links and "..".
@@ -87,6 +100,7 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
   written.require_backend = !options.required.empty();
   if (options.dtype == "f16") written.dtype = DType::f16;
   if (options.dtype == "bf16") written.dtype = DType::bf16;
+  ExportOptions written = options_of(options);
   bool printed = options.print_after.empty();
   if (!options.print_after.empty())
     written.after_pass = [&](const passes::PassResult& result, const ir::Graph& graph) {
@@ -110,6 +124,20 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
                                                               : "it needs --dtype"));
   out << report;
   return options.output;
+}
+
+void export_language_model(const ExportArguments& options, std::ostream& out) {
+  if (options.files.size() > 1)
+    throw UsageError("file", "a language model becomes a program of its own; give one");
+  if (options.output.empty()) throw UsageError("--output FILE.taper is required");
+  const std::pair<bool, const char*> others[] = {{!options.import.model.empty(), "--model"},
+                                                 {!options.import.dims.empty(), "--dim"},
+                                                 {!options.print_after.empty(), "--print-after"},
+                                                 {options.no_tests, "--no-tests"}};
+  for (const auto& [is_given, name] : others)
+    if (is_given) throw UsageError(name, "this option is for .pt2 files");
+  export_language_model(options.files[0], options.output, options.language, options_of(options),
+                        out);
 }
 
 void export_sources(const std::string& file, const ExportArguments& options, std::ostream& out) {
@@ -162,6 +190,11 @@ void require_files_of_their_own(const ExportArguments& options) {
 
 void run_export(const ExportArguments& options, std::ostream& out) {
   require_files_of_their_own(options);
+  if (is_language_model(options.files[0])) return export_language_model(options, out);
+  if (options.language.context || options.language.all_logits)
+    throw ExportError("--context and --all-logits are for language models, and " +
+                      options.files[0] +
+                      " is neither a folder with a config.json nor a .gguf file");
   const bool sources =
       !options.kernels.empty() || !options.array.empty() || !options.header.empty();
   const bool imports = options.files.size() > 1 || is_exported_model(options.files[0]);
@@ -189,7 +222,9 @@ void add_export_command(CommandLine& line, std::ostream& out) {
   auto options = std::make_shared<ExportArguments>();
   command
       .option("file", options->files,
-              "PyTorch models (.pt2), each a method of the program; or one program (.taper)")
+              "PyTorch models (.pt2), each a method of the program; or one language model (a "
+              "folder with "
+              "a config.json, or a .gguf file); or one program (.taper)")
       .required();
   command.option("-o,--output FILE.taper", options->output,
                  "The program to write from the .pt2 files");
@@ -218,6 +253,14 @@ void add_export_command(CommandLine& line, std::ostream& out) {
               "The same; refuses a model with a part that the backend does not take")
       .excludes(exact)
       .excludes(backend);
+  command.option("--context N", options->language.context,
+                 "Language models: the most tokens of a text; default: as the model was trained");
+  command
+      .option("--chunk N", options->language.chunk, "Language models: the most tokens of one call")
+      .shows_default();
+  command.flag(
+      "--all-logits", options->language.all_logits,
+      "Language models: adds the method forward_all, which gives the logits of every token");
   command.flag("--no-tests", options->no_tests,
                "Leaves out the test made from a model's example inputs");
   command.option("--kernels FILE.cpp", options->kernels,
@@ -241,6 +284,7 @@ void add_export_command(CommandLine& line, std::ostream& out) {
   taper export model.pt2 -o model.taper
   taper export encoder.pt2 decoder.pt2 -o speech.taper
   taper export encoder.pt2 -o encoder.taper --weights speech.weights.taper
+  taper export SmolLM2-135M -o smollm2.taper --context 2048
   taper export lenet.taper --target portable --kernels lenet_kernels.cpp --header lenet.h)");
   command.does([options, &out] { run_export(*options, out); });
 }

@@ -1,0 +1,29 @@
+// What commands do with language models: Hugging Face folders and .gguf files. Where Taper is built
+// without them, these functions refuse (without_llm.cpp).
+#pragma once
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include "taper/exporter/export_options.h"
+
+namespace taper::cli {
+
+bool is_language_model(const std::string& path);
+
+/// Compares a model with golden results, in eager and then as a program, and prints a line for
+/// each. Throws ExportError if one differs.
+void check_language_model(const std::string& path, const std::string& golden, std::ostream& out);
+
+struct LanguageModelExport {
+  std::optional<int64_t> context;  ///< positions of the caches; none: those of the model
+  int64_t chunk = 512;
+  bool all_logits = false;
+};
+/// Writes the program, prints its report and what the caches take. Throws ExportError.
+void export_language_model(const std::string& path, const std::string& output,
+                           const LanguageModelExport& choice, const ExportOptions& options,
+                           std::ostream& out);
+
+}  // namespace taper::cli

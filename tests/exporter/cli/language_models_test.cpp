@@ -1,0 +1,75 @@
+// Language models: exported, and compared with golden results.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "taper/exporter/io/safetensors.h"
+#include "taper/tests/exporter/cli/programs.h"
+#include "taper/tests/exporter/cli/taper_command.h"
+
+namespace taper::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(taper_check, compares_a_language_model_with_golden_results) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
+  const std::string golden = (folder / "golden.safetensors").string();
+  const Outcome o = taper_command("check", folder.string(), golden);
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("ok    eager   hidden.layer_1"));
+  EXPECT_THAT(o.out, HasSubstr("ok    program decode.logits"));
+  EXPECT_THAT(o.out, Not(HasSubstr("WRONG")));
+}
+
+TEST(taper_check, says_which_result_of_a_language_model_differs) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
+  io::SafeTensors golden = io::read_safetensors(folder / "golden.safetensors");
+  golden.tensors.at("logits").values<float>()[7] += 0.001f;
+  const std::string changed = tests::scratch_file("changed.safetensors").string();
+  io::write_safetensors(changed, golden);
+  const Outcome o = taper_command("check", folder.string(), changed);
+  EXPECT_EQ(o.code, failure);
+  EXPECT_THAT(o.out, HasSubstr("WRONG eager   logits"));
+  EXPECT_THAT(o.out, HasSubstr("ok    eager   greedy.tokens"));
+  EXPECT_THAT(o.err, HasSubstr("differ from"));
+}
+
+TEST(taper_check, needs_golden_results_for_a_language_model) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
+  const Outcome none = taper_command("check", folder.string());
+  EXPECT_EQ(none.code, failure);
+  EXPECT_THAT(none.err, HasSubstr("give golden results"));
+  const std::string weights = (folder / "model.safetensors").string();
+  EXPECT_THAT(taper_command("check", folder.string(), weights).err,
+              HasSubstr("nothing to compare"));
+}
+
+TEST(taper_export, makes_a_program_of_a_language_model) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
+  const std::string program = tests::scratch_file("smollm.taper").string();
+  const Outcome o = taper_command("export", folder.string(), "-o", program, "--context", "100");
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("forward(ids: i64[1, n], start: i64[1]) -> logits: f32[1, 1, 256]"));
+  EXPECT_THAT(o.out, HasSubstr("n in 1..100"));
+  EXPECT_THAT(o.out, HasSubstr("a context of 100 tokens takes 38.4 kB: 384 B for each token"));
+  EXPECT_TRUE(std::filesystem::exists(program));
+}
+
+TEST(taper_export, refuses_options_that_a_language_model_does_not_have) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
+  const std::string program = tests::scratch_file("smollm.taper").string();
+  const auto refusal = [&](const char* option, const char* value) {
+    const Outcome o = taper_command("export", folder.string(), "-o", program, option, value);
+    EXPECT_NE(o.code, success) << option;
+    return o.err;
+  };
+  EXPECT_THAT(refusal("--dim", "x.0=1..2"), HasSubstr("for .pt2 files"));
+  EXPECT_THAT(refusal("--context", "0"), HasSubstr("--context: it must be positive"));
+  EXPECT_THAT(refusal("--chunk", "0"), HasSubstr("at least one token"));
+  EXPECT_THAT(taper_command("export", folder.string()).err, HasSubstr("--output FILE.taper"));
+}
+
+}  // namespace
+}  // namespace taper::cli
