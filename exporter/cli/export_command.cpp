@@ -64,6 +64,8 @@ ExportOptions options_of(const ExportArguments& options) {
   written.slots = options.slots;
   if (options.dtype == "f16") written.dtype = DType::f16;
   if (options.dtype == "bf16") written.dtype = DType::bf16;
+  written.backend = options.required.empty() ? options.backend : options.required;
+  written.require_backend = !options.required.empty();
   return written;
 }
 
@@ -92,14 +94,6 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
                                       options.output + ", which finds it there");
   ImportChoice import = options.import;
   import.tests = !options.no_tests;
-  ExportOptions written;
-  written.quiet = true, written.exact = options.exact, written.name = options.name;
-  written.target = target_of(options), written.weights = options.weights;
-  written.slots = options.slots;
-  written.backend = options.required.empty() ? options.backend : options.required;
-  written.require_backend = !options.required.empty();
-  if (options.dtype == "f16") written.dtype = DType::f16;
-  if (options.dtype == "bf16") written.dtype = DType::bf16;
   ExportOptions written = options_of(options);
   bool printed = options.print_after.empty();
   if (!options.print_after.empty())

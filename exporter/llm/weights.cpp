@@ -39,10 +39,6 @@ bool is_derived(const std::string& name) {
 
 }  // namespace
 
-void dequantize(uint32_t ggml_type, std::span<const std::byte>, int64_t, float*) {
-  throw ExportError("weights of type " + gguf::type_name(ggml_type) + " are not supported yet");
-}
-
 Checkpoint::Checkpoint(const huggingface::Folder& folder) {
   for (const auto& [name, t] : folder.tensors()) {
     if (is_derived(name)) continue;
@@ -50,8 +46,7 @@ Checkpoint::Checkpoint(const huggingface::Folder& folder) {
   }
 }
 
-Checkpoint::Checkpoint(const gguf::File& file, Dequantize dequantize)
-    : is_gguf_(true), dequantize_(dequantize) {
+Checkpoint::Checkpoint(const gguf::File& file) : is_gguf_(true) {
   for (const auto& [name, t] : file.content().tensors)
     tensors_[name] = {t.type, t.sizes, t.bytes, file.owner(), file.readable_end()};
 }
@@ -75,26 +70,29 @@ Tensor Checkpoint::read(const std::string& name, const Ints& sizes) {
   return tensor_of(found, stored);
 }
 
+bool Checkpoint::Stored::has_slack() const {
+  return static_cast<size_t>(readable_end - (bytes.data() + bytes.size())) >= readable_behind;
+}
+
+Tensor Checkpoint::blocks_of(const std::string& name, const Stored& stored) const {
+  const Layout layout = gguf::find_type(stored.ggml_type)->layout;
+  if (layout == Layout::dense)
+    throw ExportError("weight " + name + " has the type " + gguf::type_name(stored.ggml_type) +
+                      ", which is none of weights; quantize the model to another type");
+  if (stored.has_slack())
+    return Tensor::stored(stored.bytes.data(), layout, stored.sizes, stored.owner);
+  const auto copy = std::make_shared<std::vector<std::byte>>(stored.bytes.size() + readable_behind);
+  std::memcpy(copy->data(), stored.bytes.data(), stored.bytes.size());
+  return Tensor::stored(copy->data(), layout, stored.sizes, copy);
+}
+
 Tensor Checkpoint::tensor_of(const std::string& name, const Stored& stored) const {
-  int64_t count = 1;
-  for (const int64_t size : stored.sizes) count *= size;
-  if (!is_plain(stored.ggml_type)) {
-    Tensor numbers = Tensor::empty(stored.sizes);
-    try {
-      dequantize_(stored.ggml_type, stored.bytes, count, numbers.data<float>());
-    } catch (const ExportError& e) {
-      throw ExportError(name + ": " + e.what());
-    }
-    return numbers;
-  }
+  if (!is_plain(stored.ggml_type)) return blocks_of(name, stored);
   const DType dtype = stored.ggml_type == gguf::f32_id   ? DType::f32
                       : stored.ggml_type == gguf::f16_id ? DType::f16
                                                          : DType::bf16;
   const auto address = reinterpret_cast<uintptr_t>(stored.bytes.data());
-  const std::byte* end = stored.bytes.data() + stored.bytes.size();
-  const bool lies_well = address % static_cast<size_t>(size_bytes(dtype)) == 0 &&
-                         static_cast<size_t>(stored.readable_end - end) >= readable_behind;
-  if (!lies_well)
+  if (address % static_cast<size_t>(size_bytes(dtype)) != 0 || !stored.has_slack())
     return Tensor::from_bytes(stored.bytes.data(), stored.bytes.size(), dtype, stored.sizes);
   return Tensor::borrow(const_cast<std::byte*>(stored.bytes.data()), dtype, stored.sizes,
                         stored.owner);
@@ -115,7 +113,7 @@ Weight Weights::matrix(int64_t rows, int64_t columns) const {
 }
 
 Tensor Weights::vector(const Ints& sizes, const std::string& suffix) const {
-  const Tensor stored = checkpoint_->read(path_ + "." + suffix, sizes);
+  const Tensor stored = checkpoint_->read(path_ + "." + suffix, sizes).unpacked();
   return stored.dtype() == DType::f32 ? stored : stored.to(DType::f32);
 }
 

@@ -1,5 +1,5 @@
 // The weights of a checkpoint, by the names that modules use (names.h). A weight keeps the form in
-// which the file holds it: f32, f16 and bf16 lie in the mapped file and are not copied.
+// which the file holds it: f32, f16, bf16 and blocks lie in the mapped file and are not copied.
 #pragma once
 #include <map>
 #include <memory>
@@ -26,18 +26,11 @@ struct Weight : Tensor {
   Tensor widened() const { return dtype() == DType::f32 ? Tensor(*this) : to(DType::f32); }
 };
 
-/// Turns the blocks of a quantized tensor into numbers: `count` of them, to `out`. Throws
-/// ExportError for types that it does not know.
-using Dequantize = void (*)(uint32_t ggml_type, std::span<const std::byte> bytes, int64_t count,
-                            float* out);
-/// Knows no type yet: throws ExportError, which names the type.
-void dequantize(uint32_t ggml_type, std::span<const std::byte> bytes, int64_t count, float* out);
-
 /// All tensors of a model's files.
 class Checkpoint {
  public:
   explicit Checkpoint(const huggingface::Folder& folder);
-  explicit Checkpoint(const gguf::File& file, Dequantize dequantize = llm::dequantize);
+  explicit Checkpoint(const gguf::File& file);
 
   /// The file's name of a weight, or "" if there is none.
   std::string find(const std::string& name) const;
@@ -56,13 +49,15 @@ class Checkpoint {
     std::span<const std::byte> bytes;
     std::shared_ptr<const void> owner;
     const std::byte* readable_end;
+
+    bool has_slack() const;
   };
+  Tensor blocks_of(const std::string& name, const Stored& stored) const;
   Tensor tensor_of(const std::string& name, const Stored& stored) const;
 
   std::map<std::string, Stored> tensors_;
   std::set<std::string> read_;
   bool is_gguf_ = false;
-  Dequantize dequantize_ = nullptr;
 };
 
 /// A part of a checkpoint: `weights["layers.0"]["attention.q"].matrix(64, 32)`.

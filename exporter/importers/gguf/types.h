@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "taper/runtime/core/layout.h"
+
 namespace taper::gguf {
 
 /// Elements are stored in blocks: `block` elements of a row take `bytes` bytes.
@@ -10,6 +12,7 @@ struct TensorType {
   uint32_t id;
   const char* name;  ///< "Q4_0"
   int64_t block, bytes;
+  Layout layout = Layout::dense;  ///< of f32 in these blocks; dense: it is none of blocks
 };
 
 inline constexpr uint32_t f32_id = 0, f16_id = 1, bf16_id = 30;

@@ -93,7 +93,9 @@ TEST(language_model_config, scales_frequencies_as_recorded) {
         EXPECT_NEAR(got[i], want[i].get<double>(), 1e-6 * want[i].get<double>()) << name;
     };
     for (const auto& [key, want] : recorded.items())
-      expect(key.find("sliding") != std::string::npos ? c.local_rotary.frequencies : c.rotary.frequencies, want);
+      expect(key.find("sliding") != std::string::npos ? c.local_rotary.frequencies
+                                                      : c.rotary.frequencies,
+             want);
   }
 }
 

@@ -21,7 +21,7 @@ struct BpeOptions {
 
 /// Byte-pair encoding (Sennrich, Haddow and Birch, 2016): the two neighbours with the lowest rank
 /// become one, until none can. A heap finds them, so a word of n characters takes O(n log n).
-class Bpe : public Model {
+class Bpe : public WordModel {
  public:
   Bpe(std::shared_ptr<const Vocabulary> vocabulary, PairTable merges, BpeOptions options);
   void tokenize(std::string_view word, std::vector<Token>& tokens) const override;

@@ -14,9 +14,9 @@ struct Token {
 };
 
 /// Cuts a word into tokens. Any number of threads may use a model.
-class Model {
+class WordModel {
  public:
-  virtual ~Model() = default;
+  virtual ~WordModel() = default;
   /// Appends the tokens of `word`, which is not empty.
   virtual void tokenize(std::string_view word, std::vector<Token>& tokens) const = 0;
 };

@@ -37,7 +37,7 @@ bool has_type(const Pieces& pieces, size_t id, PieceType type) {
   return pieces.types[id] == static_cast<int32_t>(type);
 }
 
-std::unique_ptr<Model> unigram_of(const Pieces& pieces, const Pipeline& pipeline) {
+std::unique_ptr<WordModel> unigram_of(const Pieces& pieces, const Pipeline& pipeline) {
   const size_t count = pieces.tokens.size();
   std::vector<bool> usable(count);
   for (size_t i = 0; i < count; ++i) {

@@ -36,7 +36,7 @@ struct Pipeline {
   AddedTokens added;
   std::vector<Normalizer> normalizers;
   std::vector<PreTokenizer> pre_tokenizers;
-  std::unique_ptr<const Model> model;
+  std::unique_ptr<const WordModel> model;
   PostProcessor post;
   std::vector<DecoderStep> decoder;
   TokenId unknown = no_token, begin_of_text = no_token, end_of_text = no_token;

@@ -91,7 +91,7 @@ TokenId unknown_of(const Json& model, const Vocabulary& vocabulary) {
   return unknown.empty() ? no_token : vocabulary.find(unknown);
 }
 
-std::unique_ptr<Model> read_bpe(const Json& model, Pipeline& pipeline, bool byte_level) {
+std::unique_ptr<WordModel> read_bpe(const Json& model, Pipeline& pipeline, bool byte_level) {
   BpeOptions options;
   options.byte_level = byte_level;
   options.byte_fallback = flag_of(model, "byte_fallback", false);
@@ -106,8 +106,8 @@ std::unique_ptr<Model> read_bpe(const Json& model, Pipeline& pipeline, bool byte
   return std::make_unique<Bpe>(pipeline.vocabulary, std::move(merges), std::move(options));
 }
 
-std::unique_ptr<Model> read_unigram(const Json& model, Pipeline& pipeline,
-                                    std::vector<double> scores) {
+std::unique_ptr<WordModel> read_unigram(const Json& model, Pipeline& pipeline,
+                                        std::vector<double> scores) {
   const size_t of_model = scores.size();
   const auto all = static_cast<size_t>(pipeline.vocabulary->size());
   std::vector<bool> usable(all, false);
@@ -122,7 +122,7 @@ std::unique_ptr<Model> read_unigram(const Json& model, Pipeline& pipeline,
                                    flag_of(model, "byte_fallback", false), ScoreSums::in_double);
 }
 
-std::unique_ptr<Model> read_word_piece(const Json& model, Pipeline& pipeline) {
+std::unique_ptr<WordModel> read_word_piece(const Json& model, Pipeline& pipeline) {
   pipeline.unknown = unknown_of(model, *pipeline.vocabulary);
   const auto most = static_cast<size_t>(number_of(model, "max_input_chars_per_word", 100));
   return std::make_unique<WordPiece>(pipeline.vocabulary, pipeline.unknown, "",

@@ -13,7 +13,7 @@ enum class ScoreSums : uint8_t { in_double, in_float };
 
 /// A unigram language model (Kudo, 2018): the tokens with the highest sum of scores, which
 /// Viterbi's algorithm finds. Unknown characters in a row become one token.
-class Unigram : public Model {
+class Unigram : public WordModel {
  public:
   /// `scores` has one score for each token. Tokens with `usable[id]` false never match.
   Unigram(std::shared_ptr<const Vocabulary> vocabulary, std::vector<double> scores,

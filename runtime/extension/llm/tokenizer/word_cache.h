@@ -18,7 +18,7 @@ class WordCache {
 
   std::mutex& mutex() { return mutex_; }
 
-  void tokenize(const Model& model, std::string_view word, std::vector<Token>& tokens) {
+  void tokenize(const WordModel& model, std::string_view word, std::vector<Token>& tokens) {
     if (word.size() > max_bytes) return model.tokenize(word, tokens);
     Entry& entry = entries_[hash(word) % slots];
     if (entry.word() == word) return entry.append_to(tokens);

@@ -8,7 +8,7 @@ namespace taper::llm {
 
 /// BERT's WordPiece: the longest token that the word begins with, then the longest one of the
 /// rest. A word that cannot be cut so is unknown as a whole.
-class WordPiece : public Model {
+class WordPiece : public WordModel {
  public:
   /// `start` and `continuing` stand before tokens at the start of a word and inside of one.
   WordPiece(std::shared_ptr<const Vocabulary> vocabulary, TokenId unknown, std::string start,
@@ -23,7 +23,7 @@ class WordPiece : public Model {
 };
 
 /// A word is a token, or unknown.
-class WordLevel : public Model {
+class WordLevel : public WordModel {
  public:
   WordLevel(std::shared_ptr<const Vocabulary> vocabulary, TokenId unknown)
       : vocabulary_(std::move(vocabulary)), unknown_(unknown) {}

@@ -1,0 +1,129 @@
+// linear with weights in blocks (taper::block_linear_q8), beside the bandwidth of reading memory
+// and the f32 product of the same sizes. The weights of a call are not in the caches: calls take
+// turns with copies that are larger together. On a machine that does other work as well, compare
+// the best figures.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/roofline/roofline.h"
+#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/quantized/panels.h"
+#include "taper/kernels/quantized/quantized.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
+
+using namespace taper;
+
+namespace {
+
+constexpr size_t beyond_caches = size_t{128} << 20;
+
+using Buffer = std::unique_ptr<std::byte, decltype(&std::free)>;
+Buffer buffer(size_t bytes) {
+  bytes = (bytes + 127) / 64 * 64;
+  Buffer b(static_cast<std::byte*>(std::aligned_alloc(64, bytes)), &std::free);
+  std::fill_n(b.get(), bytes, std::byte{0x11});  // small numbers in every format
+  return b;
+}
+
+Slot slot(const TensorRef* t) {
+  Slot s{};
+  s.tensor = t, s.kind = Kind::tensor, s.present = t != nullptr;
+  return s;
+}
+
+/// The record that a loader would take on this machine.
+const Kernel& record(KernelSet set, const Operator& op) {
+  for (const Kernel* k : set)
+    if (k->op == &op && cpu_features().has(k->needs) &&
+        (k->expected[0].dtypes & one(DType::f32)) != 0)
+      return *k;
+  std::abort();
+}
+
+double seconds(const std::chrono::steady_clock::time_point& start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void product(benchmark::State& state, const Kernel& kernel, Layout layout) {
+  const int threads = static_cast<int>(state.range(0));
+  const index_t rows = state.range(1), columns = state.range(2), depth = state.range(3);
+  const index_t x_sizes[] = {rows, depth}, w_sizes[] = {columns, depth},
+                y_sizes[] = {rows, columns};
+  const Shape x_shape = Shape::dense(x_sizes), w_shape = Shape::dense(w_sizes),
+              y_shape = Shape::dense(y_sizes);
+  const auto floats = [](const Shape& s) { return static_cast<size_t>(s.numel()) * sizeof(float); };
+  const size_t bytes =
+      is_in_block_panels(layout)
+          ? static_cast<size_t>((columns + 15) / 16 * quantized::panel_bytes(layout, depth))
+          : floats(w_shape);
+  const size_t copies = beyond_caches / bytes + 2;
+  const Buffer x = buffer(floats(x_shape)), y = buffer(floats(y_shape)), w = buffer(bytes * copies);
+  std::mt19937 engine(1);
+  std::uniform_real_distribution<float> distribution(-1, 1);
+  for (index_t i = 0; i < x_shape.numel(); ++i)
+    reinterpret_cast<float*>(x.get())[i] = distribution(engine);
+
+  const ThreadPool pool(threads);
+  TensorRef x_ref{x.get(), &x_shape, DType::f32}, y_ref{y.get(), &y_shape, DType::f32},
+      w_ref{w.get(), &w_shape, DType::f32, layout};
+  const Slot slots[] = {slot(&x_ref), slot(&w_ref), slot(nullptr), slot(&y_ref)};
+  Context context;
+  context.threads = pool.threads();
+  alignas(8) std::byte plan[max_plan_bytes];
+  if (kernel.prepare(context, plan, slots) != Error::ok) return state.SkipWithError("prepare");
+  const Buffer scratch = buffer(context.scratch_bytes);
+  context.scratch = scratch.get();
+
+  size_t copy = 0;
+  double best = 1e9;
+  for (auto _ : state) {
+    w_ref.data = w.get() + bytes * (copy++ % copies);
+    const auto start = std::chrono::steady_clock::now();
+    if (kernel.run(context, plan, slots) != Error::ok) return state.SkipWithError("run");
+    const double time = seconds(start);
+    state.SetIterationTime(time);
+    best = std::min(best, time);
+  }
+  static const double read[2] = {
+      roofline::measure_peaks(nullptr).bandwidths.back().read_gbps,
+      roofline::measure_peaks(ThreadPool(2).threads()).bandwidths.back().read_gbps};
+  const double operations = 2.0 * static_cast<double>(rows * columns * depth);
+  state.counters["best_us"] = best * 1e6;
+  state.counters["GOPS"] = operations / best * 1e-9;
+  state.counters["GB/s"] = static_cast<double>(bytes) / best * 1e-9;
+  if (threads <= 2) state.counters["read_GB/s"] = read[threads - 1];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  struct Format {
+    const char* name;
+    Layout layout;
+  };
+  const Format formats[] = {{"q4_0", Layout::q4_0_panels},
+                            {"q4_1", Layout::q4_1_panels},
+                            {"q8_0", Layout::q8_0_panels},
+                            {"q4_k", Layout::q4_k_panels},
+                            {"q6_k", Layout::q6_k_panels}};
+  const Kernel &q8 = record(quantized::all, ops::taper_block_linear_q8),
+               &f32 = record(optimized::all, ops::linear);
+  const auto add = [](const std::string& name, const Kernel& kernel, Layout layout) {
+    auto* b = benchmark::RegisterBenchmark(name.c_str(), product, kernel, layout);
+    b->ArgNames({"threads", "rows", "columns", "depth"})->UseManualTime();
+    for (const int64_t threads : {1, 2})
+      for (const int64_t rows : {1, 2, 4, 8, 64, 512}) b->Args({threads, rows, 2048, 2048});
+  };
+  for (const Format& f : formats) add(std::string(f.name) + "/" + q8.name, q8, f.layout);
+  add(std::string("f32/") + f32.name, f32, Layout::panels_of_first);
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
