@@ -196,6 +196,24 @@ void append_lower(std::string& text, char32_t c) {
   }
 }
 
+void append_upper(std::string& text, char32_t c) {
+  if (c == 0xDF) {
+    text += "SS";
+  } else {
+    append_character(text,
+                     static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
+  }
+}
+
+bool is_letter(char32_t c) {
+  return category(c) >= UTF8PROC_CATEGORY_LU && category(c) <= UTF8PROC_CATEGORY_LO;
+}
+
+bool is_lower(char32_t c) { return category(c) == UTF8PROC_CATEGORY_LL; }
+bool is_upper(char32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_LU || category(c) == UTF8PROC_CATEGORY_LT;
+}
+
 size_t first_grapheme(std::string_view text) {
   if (text.empty()) return 0;
   utf8proc_int32_t state = 0;

@@ -40,6 +40,12 @@ bool is_ideograph(char32_t c);  ///< what BERT calls a Chinese character
 /// Appends the lower case, which is two characters for U+0130.
 void append_lower(std::string& text, char32_t c);
 
+/// Appends the upper case, which is two characters for U+00DF.
+void append_upper(std::string& text, char32_t c);
+bool is_letter(char32_t c);
+bool is_lower(char32_t c);
+bool is_upper(char32_t c);
+
 /// The bytes of the first grapheme cluster (UAX #29) of valid UTF-8.
 size_t first_grapheme(std::string_view text);
 
