@@ -47,6 +47,8 @@ Decoder::Decoder(const Config& c, const Weights& weights)
   for (int64_t i = 0; i < c.layers; ++i)
     layers.push_back(family.make_layer(c, weights["layers"][i], i));
   norm = make_norm("norm");
+  // some checkpoints store the head that is tied, too
+  if (c.tied && weights["head"].has()) (void)weights["head"].matrix(c.vocabulary, c.hidden);
   head = c.tied ? std::make_unique<Linear>(embedding->weight)
                 : std::make_unique<Linear>(weights["head"], c.hidden, c.vocabulary);
   set_names();

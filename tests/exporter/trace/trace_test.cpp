@@ -34,6 +34,20 @@ TEST(trace, records_operators_with_their_lines) {
   EXPECT_EQ(graph->nodes().front().location.line, line);
   EXPECT_THAT(run(*graph, {values({-1, 2, -3})}), ElementsAre(0, 2, 0));
 }
+// A file has no bytes for a cache.
+TEST(trace, makes_a_state_without_a_first_value_of_an_empty_cache_that_is_written) {
+  for (const float first : {0.0f, 1.0f}) {
+    Tensor cache = values({first, first, first});
+    cache.set_name("layers.0.cache.key");
+    const auto function = [&](const Tensors& in) { return Tensors{cache.copy_(cache + in[0])}; };
+    const auto graph = trace("f", function, {input("x", {3})});
+    ir::verify(*graph);
+    const ir::State& state = graph->states().front();
+    EXPECT_EQ(state.kind, first == 0 ? ir::StateKind::cache : ir::StateKind::buffer);
+    EXPECT_EQ(state.initial == nullptr, first == 0);
+    EXPECT_THAT(run(*graph, {values({1, 2, 3})}), ElementsAre(first + 1, first + 2, first + 3));
+  }
+}
 TEST(trace, gives_views_of_no_elements_the_strides_that_the_layout_rules_give) {
   using Function = Tensor (*)(const Tensor&);
   const Function views[] = {[](const Tensor& x) {
