@@ -18,7 +18,7 @@ constexpr int64_t longest_golden_text = 1024;
 bool print(std::ostream& out, const std::string& way, const std::vector<llm::Compared>& results) {
   bool passed = true;
   for (const llm::Compared& r : results) {
-    out << (r.passed() ? "ok    " : "WRONG ") << std::left << std::setw(8) << way << std::setw(24)
+    out << (r.passed() ? "ok    " : "WRONG ") << std::left << std::setw(8) << way << std::setw(32)
         << io::printable(r.name) << "largest difference " << std::setprecision(2) << r.difference
         << " of " << r.tolerance << '\n';
     passed = passed && r.passed();
@@ -29,6 +29,21 @@ bool print(std::ostream& out, const std::string& way, const std::vector<llm::Com
 /// "Q4_0." if the golden results are those of several types of weights.
 std::string prefix_of(const llm::Model& model, const io::SafeTensors& golden) {
   return golden.tensors.contains(model.stored_type + ".logits") ? model.stored_type + "." : "";
+}
+
+void check_encoder(const std::string& path, const io::SafeTensors& want, const std::string& golden,
+                   std::ostream& out) {
+  const std::unique_ptr<llm::Encoder> encoder = llm::load_encoder(path);
+  if (!print(out, "eager", compare_with_golden(*encoder, want)))
+    throw ExportError("the results of " + path + " differ from " + golden);
+}
+
+emit::Report export_encoder(const std::string& path, const std::string& output,
+                            const ExportOptions& options) {
+  const std::unique_ptr<llm::Encoder> encoder = llm::load_encoder(path);
+  Exporter exporter;
+  add_methods(exporter, *encoder);
+  return exporter.write(output, options);
 }
 
 int64_t cache_bytes_of_token(const llm::Config& c) {
@@ -48,6 +63,7 @@ void check_language_model(const std::string& path, const std::string& golden, st
                       " is a language model; give golden results to compare with: "
                       "`taper check MODEL GOLDEN.safetensors`");
   const io::SafeTensors want = io::read_safetensors(golden);
+  if (llm::is_encoder(path)) return check_encoder(path, want, golden, out);
   llm::LoadOptions load;
   load.most_capacity = longest_golden_text;
   const llm::Model model = llm::load(path, load);
@@ -69,6 +85,12 @@ void export_language_model(const std::string& path, const std::string& output,
   ExportOptions written = options;
   written.stage = [&](const std::string& stage) { stages.begin(stage); };
   stages.begin("loading");
+  if (llm::is_encoder(path)) {
+    if (choice.context || choice.all_logits)
+      throw ExportError(path + ": an encoder has neither a context nor logits");
+    out << export_encoder(path, output, written);
+    return;
+  }
   llm::LoadOptions load;
   load.capacity = choice.context.value_or(0);
   const llm::Model model = llm::load(path, load);

@@ -43,6 +43,7 @@ struct Config {
   bool residual_after_norm = false;  ///< the residual is the normalised input (Bloom)
   bool scales_by_layer = false;      ///< scores are divided by the layer's number (GPT-2)
   std::vector<bool> convolutional;   ///< by layer: a short convolution instead of attention (LFM2)
+  int64_t token_types = 0;           ///< kinds of tokens with an embedding each (BERT)
   int64_t kernel = 0;                ///< of convolutions
   int64_t inner = 0, state = 0, step_rank = 0;  ///< of state-space blocks (Mamba)
 

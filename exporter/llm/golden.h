@@ -7,6 +7,7 @@
 
 #include "taper/exporter/io/safetensors.h"
 #include "taper/exporter/llm/decoder.h"
+#include "taper/exporter/llm/encoder.h"
 
 namespace taper::llm {
 
@@ -50,6 +51,12 @@ struct Compared {
 /// Throws ExportError if there is nothing to compare.
 std::vector<Compared> compare_with_golden(Runner& runner, const io::SafeTensors& golden,
                                           const std::string& prefix = "");
+
+/// The same for an encoder:
+///   input_ids, token_type_ids, last_hidden_state, pooler_output, hidden.embed, hidden.layer_N
+///   batch.input_ids, .attention_mask, .last_hidden_state, .mean_pooled_normalized
+/// Hidden states within 1e-4 of their largest value, embeddings within 1e-5 of theirs.
+std::vector<Compared> compare_with_golden(Encoder& encoder, const io::SafeTensors& golden);
 
 /// The tokens of greedy decoding after a prompt.
 std::vector<int64_t> greedy(Runner& runner, const std::vector<int64_t>& prompt, size_t count);

@@ -23,6 +23,21 @@ void add_methods(Exporter& exporter, Decoder& decoder, const ProgramOptions& opt
   if (options.all_logits) add("forward_all", true);
 }
 
+void add_methods(Exporter& exporter, Encoder& encoder, int64_t batch) {
+  const Dim rows = Dim::symbol("batch", 1, batch), n = Dim::symbol("n", 1, encoder.config.context);
+  const auto ids = [&](const char* name) { return input(name, {rows, n}, DType::i64); };
+  exporter.method("forward",
+                  [&encoder](const Tensor& ids, const Tensor& mask, const Tensor& types) {
+                    return encoder(ids, mask, types).last;
+                  },
+                  {ids("ids"), ids("mask"), ids("types")}, {"last"});
+  exporter.method("embed",
+                  [&encoder](const Tensor& ids, const Tensor& mask) {
+                    return mean_embedding(encoder(ids, mask).last, mask);
+                  },
+                  {ids("ids"), ids("mask")}, {"embedding"});
+}
+
 struct ProgramRunner::Parts {
   std::vector<std::byte> bytes;  // at a multiple of 16, as operator new gives them
   std::optional<Module> module;

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "taper/exporter/exporter.h"
+#include "taper/exporter/llm/encoder.h"
 #include "taper/exporter/llm/golden.h"
 
 namespace taper::llm {
@@ -20,6 +21,11 @@ struct ProgramOptions {
 
 /// Traces the methods.
 void add_methods(Exporter& exporter, Decoder& decoder, const ProgramOptions& options = {});
+
+/// Traces the methods of an encoder, for up to `batch` texts of up to its longest length:
+///   forward  ids, mask, types i64 (batch, n) -> last f32 (batch, n, hidden)
+///   embed    ids, mask i64 (batch, n) -> embedding f32 (batch, hidden), of length 1
+void add_methods(Exporter& exporter, Encoder& encoder, int64_t batch = 64);
 
 /// Runs a program that `add_methods` made, in memory.
 class ProgramRunner : public Runner {

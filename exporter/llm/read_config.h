@@ -12,6 +12,9 @@ namespace taper::llm {
 /// keys that are missing or of a wrong type, and values that change results and are not supported.
 Config read_config(const nlohmann::json& json);
 
+/// Of an encoder's config.json: BERT. The same errors.
+Config read_encoder_config(const nlohmann::json& json);
+
 /// Of a GGUF file's metadata; the same errors.
 Config read_config(const gguf::Content& gguf);
 

@@ -217,6 +217,25 @@ Config read_config(const json& file) {
   return c;
 }
 
+Config read_encoder_config(const json& file) {
+  const Keys keys(file);
+  Config c;
+  c.family = keys.text({"model_type"}, "");
+  read_sizes(keys, c);
+  check(c);
+  if (const std::string kind = keys.text({"position_embedding_type"}, "absolute");
+      kind != "absolute")
+    throw ExportError("config: position_embedding_type \"" + kind + "\" is not supported");
+  keys.refuse({"is_decoder"}, "a decoder of this family");
+  keys.refuse({"add_cross_attention"}, "cross attention");
+  if (c.hidden % c.heads != 0)
+    throw ExportError("config: " + std::to_string(c.heads) + " heads do not divide hidden_size");
+  c.norm_eps = keys.number({"layer_norm_eps"}, 1e-12);
+  c.activation = activation_named(keys.text({"hidden_act"}, "gelu"));
+  c.token_types = keys.integer({"type_vocab_size"}, 2);
+  return c;
+}
+
 void check(const Config& c) {
   const auto require = [](bool holds, const std::string& what) {
     if (!holds) throw ExportError("config: " + what);

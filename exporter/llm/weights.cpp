@@ -32,7 +32,7 @@ std::string text(const std::vector<int64_t>& sizes) {
 /// Buffers that older versions of models saved, and that follow from the configuration.
 bool is_derived(const std::string& name) {
   for (const char* end : {".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias",
-                          ".attention.bias", ".attention.masked_bias"})
+                          ".attention.bias", ".attention.masked_bias", "embeddings.position_ids"})
     if (name.ends_with(end)) return true;
   return false;
 }
