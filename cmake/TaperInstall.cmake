@@ -11,6 +11,9 @@ set(threads_folders runtime/platform/thread_pool)
 set(module_folders runtime/extension/module)
 set(llm_folders runtime/extension/llm)
 set(exporter_folders ${host_folders})
+# Delegates need libraries that CMake has no packages for. An application that wants one builds Taper as a subproject.
+list(FILTER runtime_folders EXCLUDE REGEX "^delegates/")
+list(FILTER exporter_folders EXCLUDE REGEX "^delegates/")
 
 # Sets `variable` to the libraries that the folders build and an application links.
 function(taper_collect_libraries variable)

@@ -69,6 +69,7 @@ TEST(model_folder, refuses_a_configuration_that_is_no_object) {
 
 TEST(model_folder, refuses_a_folder_without_weights) {
   const std::filesystem::path folder = tests::scratch_file("empty");
+  std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   EXPECT_FALSE(is_model_folder(folder));
   write(folder / "config.json", "{}");

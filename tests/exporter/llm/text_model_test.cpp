@@ -48,10 +48,11 @@ std::vector<TokenId> answer(TextModel& model, const std::vector<TokenId>& prompt
 
 /// The tokens agree until the two best logits are closer than `least`: from there on, rounding may
 /// decide. Returns how many were compared.
-size_t expect_recorded(const json& chat, const std::vector<TokenId>& ids, double least) {
+size_t expect_recorded(const json& chat, const std::vector<TokenId>& ids, size_t most,
+                       double least) {
   const auto want = chat["greedy"].get<std::vector<TokenId>>();
   const auto margins = chat["margins"].get<std::vector<double>>();
-  for (size_t i = 0; i < want.size(); ++i) {
+  for (size_t i = 0; i < std::min(want.size(), most); ++i) {
     if (margins[i] < least) return i;
     EXPECT_LT(i, ids.size());
     if (i >= ids.size() || ids[i] != want[i]) {
@@ -74,12 +75,12 @@ TEST(text_model, answers_as_recorded) {
     TextModel model(path, options);
     size_t compared = 0, chats = 0;
     for (const json& chat : golden["chats"]) {
-      if (exact && ++chats > 3) break;  // each token de-quantizes all weights
+      if (exact && ++chats > 1) break;  // each token de-quantizes all weights
       const std::vector<TokenId> prompt = model.prompt(chat["messages"].dump());
       ASSERT_EQ(prompt, chat["prompt_ids"].get<std::vector<TokenId>>());
-      compared += expect_recorded(chat, answer(model, prompt, 64), exact ? 0.01 : 0.5);
+      compared += expect_recorded(chat, answer(model, prompt, 32), 32, exact ? 0.01 : 0.5);
     }
-    EXPECT_GE(compared, exact ? 30u : 40u);
+    EXPECT_GE(compared, exact ? 8u : 25u);
   }
 }
 
@@ -100,14 +101,14 @@ TEST(text_model, gives_the_same_bits_however_the_text_is_cut) {
   last = model.append({ids.begin() + 3, ids.end()});
   EXPECT_EQ(std::vector<float>(last.begin(), last.end()), want);
   EXPECT_EXPORT_ERROR(model.append(std::vector<TokenId>(64, 1)),
-                       "64 tokens do not fit behind " + std::to_string(ids.size()) +
-                           " in a context of 64; ask for a larger --context");
+                      "64 tokens do not fit behind " + std::to_string(ids.size()) +
+                          " in a context of 64; ask for a larger --context");
 }
 
 TEST(text_model, says_what_a_model_lacks) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
   EXPECT_EXPORT_ERROR(TextModel(folder.string()),
-                       "it has no tokenizer; put a tokenizer.json beside its weights");
+                      "it has no tokenizer; put a tokenizer.json beside its weights");
 }
 
 }  // namespace
