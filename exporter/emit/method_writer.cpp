@@ -275,8 +275,9 @@ class MethodWriter {
                    ? ""
                    : step.node->results[0]->name;
         if (ir::is_delegate(*step.node)) {
-          const uint32_t delegate = write_delegate(*step.node);
-          instruction(Kind::delegate, delegate);
+          uint32_t constants = 0;
+          const uint32_t delegate = write_delegate(*step.node, constants);
+          instruction(Kind::delegate, delegate, constants);
           break;
         }
         write_arguments(*step.node);
@@ -335,12 +336,13 @@ class MethodWriter {
   }
 
   /// Compiles the body of a delegate. Its arguments are the operands, the constants that the
-  /// backend asks for, and the results.
-  uint32_t write_delegate(const ir::Node& node) {
+  /// backend asks for (`constants` of them), and the results.
+  uint32_t write_delegate(const ir::Node& node, uint32_t& constants) {
     const std::string& backend = std::get<std::string>(node.arguments[0]);
     const partition::Delegate& delegate = partition::find_delegate(backend);
     const ir::Graph& body = *node.bodies[0];
     partition::Compiled compiled = delegate.compile(body);
+    constants = static_cast<uint32_t>(compiled.constants.size());
     for (const Value* v : ir::operands_of(node))
       t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(v)));
     for (const partition::Compiled::Constant& c : compiled.constants)

@@ -64,7 +64,8 @@ PartitionReport partition(ir::Graph& graph, const Delegate& delegate) {
     ++report.parts;
     for (const ir::Node* node : part) report.delegated += computes(*node);
     for (const ir::Node* node : part) refused.erase(node);
-    replace_part(graph, part, delegate.name());
+    replace_part(graph, part, delegate.name(),
+                 [&](const ir::Node& node) { return delegate.refuses(node).empty(); });
   }
   for (const ir::Node& node : graph.nodes())
     if (computes(node)) reporter.leave(node, refused[&node]);

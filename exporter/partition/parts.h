@@ -15,6 +15,8 @@ std::vector<Part> find_parts(ir::Graph& graph, const std::function<bool(const ir
 
 /// Replaces the nodes of a part by one delegate. A view that other nodes need, too, stays beside
 /// it.
-void replace_part(ir::Graph& graph, const Part& part, const std::string& backend);
+/// Views of constants that `takes` accepts are copied into it, so that they are constants there.
+void replace_part(ir::Graph& graph, const Part& part, const std::string& backend,
+                  const std::function<bool(const ir::Node&)>& takes);
 
 }  // namespace taper::partition

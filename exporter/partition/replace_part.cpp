@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/ir/call.h"
 #include "taper/exporter/ir/delegate.h"
 #include "taper/exporter/partition/parts.h"
 
@@ -16,9 +17,10 @@ bool is_view(const ir::Node& node) { return node.op->category == Category::view;
 
 class Replacer {
  public:
-  Replacer(ir::Graph& graph, const Part& part)
+  Replacer(ir::Graph& graph, const Part& part, const std::function<bool(const ir::Node&)>& takes)
       : graph_(graph),
         part_(part),
+        takes_(takes),
         members_(part.begin(), part.end()),
         body_(std::make_unique<ir::Graph>("delegated")) {}
 
@@ -91,12 +93,19 @@ class Replacer {
   Value* mapped(Value* value) {
     if (value == nullptr) return nullptr;
     if (const auto at = inside_.find(value); at != inside_.end()) return at->second;
-    const bool is_constant = ir::base_of(value)->origin == Value::Origin::constant;
-    if (is_constant && value->node != nullptr)
-      copy(*value->node);  // a view of a constant, which another part needs, too
+    if (value->origin == Value::Origin::constant)
+      inside_[value] = constant(*value);
+    else if (shows_constant(*value))
+      copy(*value->node);  // another part needs it, too
     else
-      inside_[value] = is_constant ? constant(*value) : operand(value);
+      inside_[value] = operand(value);
     return inside_.at(value);
+  }
+  /// Whether the value is a view of a constant, through views that may be copied.
+  bool shows_constant(const Value& value) const {
+    if (value.origin == Value::Origin::constant) return true;
+    return value.node != nullptr && is_view(*value.node) && takes_(*value.node) &&
+           shows_constant(*ir::viewed(*value.node));
   }
   Value* constant(const Value& value) {
     const auto& constants = graph_.constants();
@@ -151,6 +160,7 @@ class Replacer {
 
   ir::Graph& graph_;
   const Part& part_;
+  const std::function<bool(const ir::Node&)>& takes_;
   const std::unordered_set<const ir::Node*> members_;
   std::unordered_set<const ir::Node*> staying_;       // views that the graph keeps
   std::unordered_set<const ir::Node*> outside_only_;  // of these, those that the body lacks
@@ -161,13 +171,14 @@ class Replacer {
 
 }  // namespace
 
-void replace_part(ir::Graph& graph, const Part& part, const std::string& backend) {
+void replace_part(ir::Graph& graph, const Part& part, const std::string& backend,
+                  const std::function<bool(const ir::Node&)>& takes) {
   // earlier parts may have moved nodes
   const std::unordered_set<const ir::Node*> members(part.begin(), part.end());
   Part ordered;
   for (ir::Node& node : graph.nodes())
     if (members.contains(&node)) ordered.push_back(&node);
-  Replacer(graph, ordered).run(backend);
+  Replacer(graph, ordered, takes).run(backend);
 }
 
 }  // namespace taper::partition

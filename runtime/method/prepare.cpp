@@ -65,16 +65,12 @@ Error fail_argument(MethodData& m, index_t i, index_t a, Error error, const char
   return m.fail_at(i, fail(m.info, error, message, a));
 }
 
-// The operands, constants and results of a delegated instruction. Constants are the last inputs.
+// The operands, constants and results of a delegated instruction. The verifier has counted them.
 DelegateArguments split(const MethodData& m, index_t i) {
   const format::Instruction& in = m.view.instructions[i];
   const Slot* slots = m.instructions[i].arguments;
-  const index_t inputs = in.arguments_count() - in.results();
-  const format::Argument* arguments = &m.view.arguments[in.arguments_first()];
-  index_t operands = inputs;
-  while (operands > 0 &&
-         m.view.values[arguments[operands - 1].content()].storage() == format::Storage::constant)
-    --operands;
+  const index_t inputs = in.arguments_count() - in.results(),
+                operands = inputs - static_cast<index_t>(in.condition());
   return {{slots, operands}, {slots + operands, inputs - operands}, {slots + inputs, in.results()}};
 }
 

@@ -387,11 +387,15 @@ class MethodVerifier {
                   TAPER_TEXT("no backend was given that reads version {} of its parts"),
                   d.version(), 0, 0, d.backend()->c_str());
     const index_t n = in.arguments_count(), inputs = n - in.results();
-    bool valid = inputs >= 0 && p_.space_of_queue(in.queue()) == 0;
+    const index_t operands = inputs - static_cast<index_t>(in.condition());
+    bool valid =
+        inputs >= 0 && int64_t{in.condition()} <= inputs && p_.space_of_queue(in.queue()) == 0;
     for (index_t k = 0; valid && k < n; ++k) {
       const format::Argument& a = m_.arguments[in.arguments_first() + k];
       valid = is_single_tensor(a) && space_of(p_, m_, m_.values[a.content()]) == 0 &&
-              (k < inputs || may_be_written(m_.values[a.content()]));
+              (k < inputs || may_be_written(m_.values[a.content()])) &&
+              (k < operands || k >= inputs ||
+               m_.values[a.content()].storage() == format::Storage::constant);
     }
     return valid ? Error::ok
                  : wrong(TAPER_TEXT("the delegate of instruction {} cannot take its "

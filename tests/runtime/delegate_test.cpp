@@ -34,6 +34,7 @@ ProgramFile program_with_constant(std::vector<float> elements = {1, 2, 3, 4}) {
   m.expressions[0] = format::Expression(2, 0, 0, 0, Operation::literal, NumberType::i64);
   const uint32_t four = m.shape({m.literal(2), m.literal(2)});
   m.arguments[1] = m.tensor(m.value(Storage::constant, c, four));
+  m.instructions[0] = format::Instruction(0, 0, 3, 1, 1, 0, InstructionKind::delegate);
   return p;
 }
 
@@ -79,6 +80,14 @@ TEST(delegate, runs_an_instruction_and_is_told_when_shapes_change) {
 
 TEST(delegate, reads_constants_when_it_is_created) {
   Delegated d(program_with_constant());
+  Method method = d.loaded.method().value();
+  EXPECT_THAT(d.call(method, {10, 20, 30, 40}), ElementsAre(33, 66, 99, 132));
+}
+
+TEST(delegate, takes_a_constant_as_an_operand) {
+  ProgramFile p = program_with_constant();
+  p.methods[0].instructions[0] = format::Instruction(0, 0, 3, 1, 0, 0, InstructionKind::delegate);
+  Delegated d(p);
   Method method = d.loaded.method().value();
   EXPECT_THAT(d.call(method, {10, 20, 30, 40}), ElementsAre(33, 66, 99, 132));
 }

@@ -144,9 +144,11 @@ struct MethodTables {
     arguments.insert(arguments.end(), args.begin(), args.end());
     return size(instructions) - 1;
   }
-  uint32_t delegate(uint32_t delegate, std::vector<format::Argument> args, uint16_t results) {
+  uint32_t delegate(uint32_t delegate, std::vector<format::Argument> args, uint16_t results,
+                    uint32_t constants = 0) {
     instructions.emplace_back(delegate, size(arguments), static_cast<uint16_t>(args.size()),
-                              results, 0u, static_cast<uint8_t>(0), InstructionKind::delegate);
+                              results, constants, static_cast<uint8_t>(0),
+                              InstructionKind::delegate);
     arguments.insert(arguments.end(), args.begin(), args.end());
     return size(instructions) - 1;
   }

@@ -132,6 +132,10 @@ std::vector<Refusal> refusals_of_instructions() {
        Error::not_supported},
       {"the delegate of instruction {} cannot take its arguments",
        {EDIT("more results than arguments", e.add_delegate(e.x, e.x, e.q, 4)),
+        EDIT("more constants than arguments", e.add_delegate(e.x, e.x, e.q);
+             set(m.instructions.back(), &InstructionFields::condition, 3)),
+        EDIT("a constant that is an activation", e.add_delegate(e.x, e.a, e.q);
+             set(m.instructions.back(), &InstructionFields::condition, 1)),
         EDIT("a number", e.add_delegate(e.x, e.x, e.q);
              set(m.arguments.back(), &ArgumentFields::kind, 2)),
         EDIT("no such value", e.add_delegate(e.x, e.x, none_such)),

@@ -45,6 +45,18 @@ TEST(xnnpack_backend, tells_the_constants_of_many_parts_apart) {
   expect_close(call(module.value(), x), deep(x).to_vector<float>());
 }
 
+TEST(xnnpack_backend, takes_an_operand_that_is_a_constant) {
+  const Tensor token = random_tensor({1, 1, 8}, 50), matrix = random_tensor({8, 8}, 51);
+  const auto with_token = [&](const Tensor& x) {  // the backend does not take `expand`
+    return linear(cat({linear(x, matrix), expand(token, {2, 1, 8})}, 1), matrix);
+  };
+  Delegated program(with_token, {2, 3, 8});
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  const Tensor x = random_tensor({2, 3, 8}, 52);
+  expect_close(call(module.value(), x), with_token(x).to_vector<float>());
+}
+
 TEST(xnnpack_backend, gives_the_same_bits_with_any_number_of_threads) {
   Delegated program(network, {4, 3, 33, 31});
   const Tensor x = random_tensor({4, 3, 33, 31}, 4);

@@ -121,6 +121,31 @@ TEST(partition, takes_constants_into_the_body) {
   passes::expect_same_bits(passes::run(*graph, inputs), want);
 }
 
+TEST(partition, takes_a_view_of_a_constant_into_a_body_if_the_backend_takes_the_view) {
+  for (const bool takes_view : {true, false}) {
+    ir::Payloads payloads;
+    const std::string constant = passes::constant("w", passes::random_payload({4}, 2), payloads);
+    auto graph = ir::parse("graph f\ninput \"x\" = %x: f32[3, 4]\n" + constant +
+                               "%v: f32[1, 4] = unsqueeze(%w, 0)\n"
+                               "%a: f32[3, 4] = mul.Tensor(%x, %v)\n%b: f32[3, 4] = exp(%a)\n"
+                               "%y: f32[3, 4] = mul.Tensor(%b, %v)\noutput \"y\" = %y\n",
+                           payloads);
+    const std::vector<eager::Tensor> inputs = {random_tensor({3, 4}, 1)};
+    const std::vector<float> want = passes::run(*graph, inputs);
+    partition(*graph, takes_view ? Takes({"mul.Tensor", "unsqueeze"}) : Takes({"mul.Tensor"}));
+    ir::verify(*graph);
+    passes::expect_same_bits(passes::run(*graph, inputs), want);
+    int parts = 0;
+    for (const ir::Node& node : graph->nodes())
+      if (ir::is_delegate(node)) {
+        ++parts;
+        EXPECT_EQ(node.bodies[0]->inputs().size(), takes_view ? 1u : 2u);
+        EXPECT_EQ(node.bodies[0]->constants().size(), takes_view ? 1u : 0u);
+      }
+    EXPECT_EQ(parts, 2);
+  }
+}
+
 TEST(partition, keeps_symbolic_sizes) {
   auto graph = ir::parse(
       "graph f\nsymbol n in [1, 8]\ninput \"x\" = %x: f32[n, 4]\nbind n = extent 0 of input 0\n"
