@@ -64,7 +64,7 @@ configure module module "${without[@]}" -DCMAKE_DISABLE_FIND_PACKAGE_Threads=ON 
 cmake --build "$work/module" >/dev/null
 check "$work/module/module"
 
-refuses "module;gpu" "Taper has no component gpu; it has runtime, threads, module, exporter"
+refuses "module;gpu" "Taper has no component gpu; it has runtime, threads, module, llm, exporter"
 
 if has_component threads; then
   configure threads "module;threads" "${without[@]}" >/dev/null
@@ -74,6 +74,15 @@ if has_component threads; then
     -DCMAKE_DISABLE_FIND_PACKAGE_Threads=ON
 else
   refuses "threads" "but not threads: that was not built"
+fi
+
+if has_component llm; then
+  configure llm llm "${without[@]}" >/dev/null
+  cmake --build "$work/llm" >/dev/null
+  has "$("$work/llm/llm")" "0 2 "
+  refuses "llm" "Taper's component llm needs packages that were not found: pcre2" -DCMAKE_DISABLE_FIND_PACKAGE_pcre2=ON
+else
+  refuses "llm" "but not llm: that was not built"
 fi
 
 if has_component exporter; then
