@@ -25,6 +25,12 @@ class GgufMetadata {
     }
   }
 
+  std::string chat_template() const {
+    std::string text;
+    get("chat_template", text);
+    return text;
+  }
+
   llm::GgufVocabulary vocabulary() const {
     llm::GgufVocabulary made;
     get("model", made.model);
@@ -97,7 +103,8 @@ class GgufMetadata {
 
   template <class T>
   void get(const std::string& name, T& out) const {
-    const auto found = values_.find("tokenizer.ggml." + name);
+    const bool of_template = name == "chat_template";
+    const auto found = values_.find((of_template ? "tokenizer." : "tokenizer.ggml.") + name);
     if (found != values_.end()) out = found->second.get<T>();
   }
   template <class T>
