@@ -141,6 +141,10 @@ TEST(chat_template, ends_what_would_run_for_ever) {
               HasSubstr("values are nested deeper than 200"));
   EXPECT_THAT(why_not("{{ " + std::string(100000, '(') + "1" + std::string(100000, ')') + " }}"),
               HasSubstr("nested deeper than 200"));
+  std::string nots;
+  for (int i = 0; i < 150; ++i) nots += "not ";
+  EXPECT_THAT(why_not("{% macro m() %}{{ " + nots + "m() }}{% endmacro %}{{ m() }}"),
+              HasSubstr("blocks and expressions are nested deeper than 1000"));
   EXPECT_THAT(why_not("{{ 9223372036854775807 + 1 }}"), HasSubstr("an integer becomes too large"));
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t max_steps = 5'000'000;
 constexpr size_t steps_of_a_round = 10;  // of a loop
-constexpr int max_calls = 100;
+constexpr int max_calls = 100, max_nesting = 1000;
 
 Value or_absent(const ExpressionPtr& node, Evaluator& evaluator, Scope& scope) {
   return node == nullptr ? Value::none() : evaluator.evaluate(*node, scope);
@@ -57,6 +57,21 @@ class Evaluator::Depth {
   int& depth_;
 };
 
+// Ends with a message before the stack is full.
+class Evaluator::Nesting {
+ public:
+  explicit Nesting(Evaluator& evaluator) : nesting_(evaluator.nesting_) {
+    if (nesting_ >= max_nesting) {
+      refuse("blocks and expressions are nested deeper than " + std::to_string(max_nesting));
+    }
+    ++nesting_;
+  }
+  ~Nesting() { --nesting_; }
+
+ private:
+  int& nesting_;
+};
+
 void Evaluator::count_steps(size_t count) {
   steps_ += static_cast<int64_t>(count);
   if (steps_ > max_steps) {
@@ -80,6 +95,7 @@ std::string Evaluator::capture(const Block& block, Scope& scope) {
 }
 
 Evaluator::Flow Evaluator::run(const Block& block, Scope& scope, std::string& out) {
+  const Nesting nesting(*this);
   for (const auto& statement : block) {
     count_steps(1);
     Flow flow = Flow::on;
@@ -252,6 +268,7 @@ Arguments Evaluator::arguments_of(const Expression& node, size_t first, Scope& s
 
 // A long text or list counts as many steps: it was copied, or will be.
 Value Evaluator::evaluate(const Expression& node, Scope& scope) {
+  const Nesting nesting(*this);
   Value value = evaluate_node(node, scope);
   size_t size = 0;
   if (value.is_string()) size = value.string().size() / 64;

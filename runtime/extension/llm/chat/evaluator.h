@@ -39,6 +39,7 @@ class Evaluator {
   Value evaluate_node(const Expression& node, Scope& scope);
   enum class Flow : uint8_t { on, leave, next };
   class Depth;
+  class Nesting;
 
   Flow run(const Block& block, Scope& scope, std::string& out);
   Flow run(const Statement& statement, Scope& scope, std::string& out);
@@ -61,7 +62,7 @@ class Evaluator {
   void count_steps(size_t count);
 
   int64_t steps_ = 0;
-  int depth_ = 0;
+  int depth_ = 0, nesting_ = 0;
   size_t written_ = 0;
 };
 
