@@ -141,6 +141,14 @@ TEST(chat_template, ends_what_would_run_for_ever) {
               HasSubstr("values are nested deeper than 200"));
   EXPECT_THAT(why_not("{{ " + std::string(100000, '(') + "1" + std::string(100000, ')') + " }}"),
               HasSubstr("nested deeper than 200"));
+  std::string sum = "1", filters = "1";
+  for (int i = 0; i < 100000; ++i) {
+    sum += "+1";
+    filters += "|abs";
+  }
+  EXPECT_THAT(why_not("{{ " + sum + " }}"), HasSubstr("an expression has more than 1000 parts"));
+  EXPECT_THAT(why_not("{{ " + filters + " }}"),
+              HasSubstr("an expression has more than 1000 parts"));
   std::string nots;
   for (int i = 0; i < 150; ++i) nots += "not ";
   EXPECT_THAT(why_not("{% macro m() %}{{ " + nots + "m() }}{% endmacro %}{{ m() }}"),

@@ -1,5 +1,6 @@
 #include "taper/runtime/extension/llm/chat/parser.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -63,9 +64,21 @@ ExpressionPtr ExpressionParser::make(Kind kind, std::string text) const {
 ExpressionPtr ExpressionParser::with(Kind kind, std::string text, ExpressionPtr a,
                                      ExpressionPtr b) const {
   ExpressionPtr node = make(kind, std::move(text));
-  node->parts.push_back(std::move(a));
-  if (b != nullptr) node->parts.push_back(std::move(b));
+  put(*node, std::move(a));
+  if (b != nullptr) put(*node, std::move(b));
   return node;
+}
+
+// A chain such as a + b + c is as deep as it is long, and is destroyed from the top down.
+void ExpressionParser::count_depth(Expression& node, const Expression& part) const {
+  constexpr int most = 1000;
+  node.depth = std::max(node.depth, part.depth + 1);
+  if (node.depth > most) fail("an expression has more than " + std::to_string(most) + " parts");
+}
+
+void ExpressionParser::put(Expression& node, ExpressionPtr part) const {
+  if (part != nullptr) count_depth(node, *part);
+  node.parts.push_back(std::move(part));
 }
 
 bool ExpressionParser::at_end_of_tuple() const {
@@ -79,7 +92,7 @@ ExpressionPtr ExpressionParser::parse_tuple(bool conditional) {
   ExpressionPtr tuple = with(Kind::tuple, "", std::move(first));
   while (take_op(",")) {
     if (at_end_of_tuple()) break;
-    tuple->parts.push_back(parse_expression(conditional));
+    put(*tuple, parse_expression(conditional));
   }
   return tuple;
 }
@@ -89,7 +102,7 @@ ExpressionPtr ExpressionParser::parse_expression(bool conditional) {
   ExpressionPtr node = parse_or();
   while (conditional && take_name("if")) {
     ExpressionPtr choice = with(Kind::conditional, "", std::move(node), parse_or());
-    choice->parts.push_back(take_name("else") ? parse_expression() : nullptr);
+    put(*choice, take_name("else") ? parse_expression() : nullptr);
     node = std::move(choice);
   }
   return node;
@@ -134,9 +147,10 @@ ExpressionPtr ExpressionParser::parse_comparison() {
       break;
     }
     node->operators.push_back(op);
-    node->parts.push_back(parse_sum());
+    put(*node, parse_sum());
   }
   if (node->operators.empty()) return first;
+  count_depth(*node, *first);
   node->parts.insert(node->parts.begin(), std::move(first));
   return node;
 }
@@ -207,7 +221,7 @@ ExpressionPtr ExpressionParser::parse_first_filter() {
 
 ExpressionPtr ExpressionParser::parse_filter(ExpressionPtr to) {
   ExpressionPtr filter = make(Kind::filter, expect_name());
-  filter->parts.push_back(std::move(to));
+  put(*filter, std::move(to));
   if (take_op("(")) parse_arguments(*filter);
   return filter;
 }
@@ -223,7 +237,7 @@ ExpressionPtr ExpressionParser::parse_test(ExpressionPtr node) {
   } else if ((kind == Lexeme::Kind::name && !names_operator) || kind == Lexeme::Kind::string ||
              kind == Lexeme::Kind::integer || kind == Lexeme::Kind::real || at_op("[") ||
              at_op("{")) {
-    test->parts.push_back(parse_postfix(parse_primary()));
+    put(*test, parse_postfix(parse_primary()));
   }
   return negated ? with(Kind::unary, "not", std::move(test)) : std::move(test);
 }
@@ -273,7 +287,7 @@ ExpressionPtr ExpressionParser::parse_primary() {
   if (take_op("[")) {
     node->kind = Kind::list;
     while (!take_op("]")) {
-      node->parts.push_back(parse_expression());
+      put(*node, parse_expression());
       if (!at_op("]")) expect_op(",");
     }
     return node;
@@ -286,9 +300,9 @@ ExpressionPtr ExpressionParser::parse_dict() {
   ExpressionPtr node = make(Kind::dict);
   expect_op("{");
   while (!take_op("}")) {
-    node->parts.push_back(parse_expression());
+    put(*node, parse_expression());
     expect_op(":");
-    node->parts.push_back(parse_expression());
+    put(*node, parse_expression());
     if (!at_op("}")) expect_op(",");
   }
   return node;
@@ -329,7 +343,7 @@ ExpressionPtr ExpressionParser::parse_subscript(ExpressionPtr node) {
   if (colons > 2) fail("a slice has more than three parts");
   ExpressionPtr slice = with(Kind::slice, "", std::move(node));
   bounds.resize(3);
-  for (ExpressionPtr& bound : bounds) slice->parts.push_back(std::move(bound));
+  for (ExpressionPtr& bound : bounds) put(*slice, std::move(bound));
   return slice;
 }
 
@@ -341,10 +355,12 @@ void ExpressionParser::parse_arguments(Expression& call) {
     if (named) {
       std::string name = take().text;
       take();
-      call.named.emplace_back(std::move(name), parse_expression());
+      ExpressionPtr value = parse_expression();
+      count_depth(call, *value);
+      call.named.emplace_back(std::move(name), std::move(value));
     } else {
       if (!call.named.empty()) fail("an argument without a name follows one with a name");
-      call.parts.push_back(parse_expression());
+      put(call, parse_expression());
     }
     if (!at_op(")")) expect_op(",");
   }

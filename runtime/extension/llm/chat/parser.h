@@ -40,6 +40,8 @@ class ExpressionParser {
   ExpressionPtr make(Expression::Kind kind, std::string text = "") const;
   ExpressionPtr with(Expression::Kind kind, std::string text, ExpressionPtr a,
                      ExpressionPtr b = nullptr) const;
+  void put(Expression& node, ExpressionPtr part) const;
+  void count_depth(Expression& node, const Expression& part) const;
   ExpressionPtr parse_or();
   ExpressionPtr parse_and();
   ExpressionPtr parse_not();

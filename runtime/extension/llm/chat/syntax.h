@@ -35,6 +35,7 @@ struct Expression {
   Kind kind;
   int line;
   std::string text;
+  int depth = 0;  ///< of the parts below, in chains such as a + b + c
   Value constant;
   std::vector<ExpressionPtr> parts;
   std::vector<std::pair<std::string, ExpressionPtr>> named;
