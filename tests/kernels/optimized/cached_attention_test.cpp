@@ -100,9 +100,10 @@ std::vector<Case> cases() {
       {.batch = 3, .queries = 4, .start = {0, 12, 5}},
       {.heads = 6, .own = 1, .features = 13, .values = 5, .start = {9}},
       {.heads = 3, .own = 3, .queries = 2, .start = {3}},
+      {.heads = 150, .own = 1, .capacity = 90, .features = 4, .values = 3, .start = {80}},
       {.queries = 0, .start = {2}},
       {.batch = 0, .start = {}},
-      {.queries = 200, .capacity = 1300, .start = {1100}},
+      {.queries = 150, .capacity = 1300, .start = {1100}},
       {.capacity = 1300, .features = 64, .values = 64, .start = {1299}},
   };
   const size_t plain = list.size();
@@ -124,7 +125,7 @@ TEST(cached_attention, is_the_formula) {
       const std::vector<double> want = formula(c);
       ASSERT_EQ(got.size(), want.size());
       for (size_t i = 0; i < got.size(); ++i)
-        ASSERT_NEAR(double{got[i]}, want[i], 2e-5)
+        ASSERT_NEAR(double{got[i]}, want[i], c.slopes ? 1e-4 : 2e-5)
             << kernel->name << ", " << c.queries << " queries, window " << c.window;
     }
 }
