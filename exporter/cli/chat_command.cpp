@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/commands.h"
 
@@ -34,24 +35,12 @@ class Conversation {
       : options_(options), model_(options.load()), out_(out) {}
 
   void say(const std::string& text) {
-    messages_.push_back({{"role", "user"}, {"content", text}});
-    const std::vector<llm::TokenId> prompt = model_.prompt(messages_.dump());
-    // what the caches hold already stays; the last token is read again for its logits
-    const auto known = std::ranges::mismatch(prompt, seen_).in1 - prompt.begin();
-    model_.rewind(std::min<int64_t>(known, static_cast<int64_t>(prompt.size()) - 1));
+    const nlohmann::json before = messages_;
     try {
-      const StopsAnswers guard;
-      const Answer answer = write_answer(model_, prompt, options_, [&](std::string_view piece) {
-        out_ << piece << std::flush;
-        return !interrupted;
-      });
-      out_ << '\n';
-      seen_ = prompt;
-      seen_.insert(seen_.end(), answer.ids.begin(), answer.ids.end());
-      seen_.resize(static_cast<size_t>(model_.position()));
-      messages_.push_back({{"role", "assistant"}, {"content", answer.text}});
+      messages_.push_back({{"role", "user"}, {"content", text}});
+      answer(model_.prompt(text_of(messages_)));
     } catch (const ExportError&) {
-      messages_.erase(messages_.end() - 1);  // so that a shorter question may follow
+      messages_ = before;  // so that another question may follow
       seen_.clear();
       model_.rewind(0);
       throw;
@@ -64,6 +53,27 @@ class Conversation {
   }
 
  private:
+  /// Bytes that are no UTF-8 become U+FFFD.
+  static std::string text_of(const nlohmann::json& json) {
+    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+
+  void answer(const std::vector<llm::TokenId>& prompt) {
+    // what the caches hold already stays; the last token is read again for its logits
+    const auto known = std::ranges::mismatch(prompt, seen_).in1 - prompt.begin();
+    model_.rewind(std::min<int64_t>(known, static_cast<int64_t>(prompt.size()) - 1));
+    const StopsAnswers guard;
+    const Answer answer = write_answer(model_, prompt, options_, [&](std::string_view piece) {
+      out_ << piece << std::flush;
+      return !interrupted;
+    });
+    out_ << '\n';
+    seen_ = prompt;
+    seen_.insert(seen_.end(), answer.ids.begin(), answer.ids.end());
+    seen_.resize(static_cast<size_t>(model_.position()));
+    messages_.push_back({{"role", "assistant"}, {"content", answer.text}});
+  }
+
   const AnswerOptions& options_;
   llm::TextModel model_;
   std::ostream& out_;

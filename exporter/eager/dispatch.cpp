@@ -102,7 +102,10 @@ void require_inside(const Tensor& source, const TensorType<Dim>& view, std::vect
     checks.push_back({Comparison::less_equal, end, elements, message});
 }
 
-void run_view(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Location& here) {
+void run_view(const OperatorInfo& info, const Boxed* given, Tensor* results, const Location& here) {
+  // a view looks at dense elements
+  Boxed arguments[Schema::max_parameters];
+  std::copy_n(given, info.argument_count, arguments);
   Tensor unpacked;
   if (recorder() == nullptr && arguments[0].tensor().layout() != Layout::dense) {
     unpacked = arguments[0].tensor().unpacked(here);

@@ -18,7 +18,7 @@ inline Tensor tensor_of(const io::Array& array) {
 
 /// The elements in row-major order, copied. Throws EagerError for a traced tensor, which has none.
 inline io::Array array_of(const Tensor& tensor, Location here = Location::current()) {
-  const Tensor dense = tensor.detach().contiguous(here);
+  const Tensor dense = tensor.detach().contiguous(here);  // unpacked, too
   const TensorRef& ref = dense.ref(here);
   io::Array array =
       io::Array::zeros(ref.dtype, {ref.shape->sizes, ref.shape->sizes + ref.shape->rank});

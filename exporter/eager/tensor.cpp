@@ -245,6 +245,10 @@ const Tensor& Tensor::set_requires_grad(bool on, Location here) const {
   if (!is_leaf())
     throw EagerError(
         here, "set_requires_grad: only a leaf can be asked for a gradient; detach() it first");
+  if (on && layout() != Layout::dense)
+    throw EagerError(here,
+                     "set_requires_grad: elements in halves or in blocks have no gradient; take "
+                     "unpacked()");
   if (on && !is_floating(dtype()))
     throw EagerError(here,
                      std::string("set_requires_grad: only floating tensors have gradients, not ") +
@@ -350,7 +354,10 @@ Tensor& Tensor::operator/=(Operand other) { return div_(other.tensor, other.here
 
 Tensor Tensor::to(DType dtype, Location here) const { return cast(*this, dtype, here); }
 Tensor Tensor::clone(Location here) const { return call<ops::clone>(here, *this); }
-Tensor Tensor::contiguous(Location here) const { return is_dense() ? *this : clone(here); }
+Tensor Tensor::contiguous(Location here) const {
+  if (layout() != Layout::dense && recorder() == nullptr) return unpacked(here);
+  return is_dense() ? *this : clone(here);
+}
 Tensor Tensor::reshape(const Dims& sizes, Location here) const {
   return call<ops::reshape>(here, *this, sizes);
 }

@@ -39,6 +39,7 @@ struct TextModel::Parts {
   TextParts text;
   std::optional<Module> module;
   int64_t context = 0, position = 0;
+  bool is_recurrent = false;  ///< it remembers more than a cache
   std::vector<float> logits;
 
   void load(const TextModelOptions& options);
@@ -58,6 +59,8 @@ void TextModel::Parts::load(const TextModelOptions& options) {
   if (options.context == 0) load.most_capacity = default_context;
   const Model model = llm::load(path, load);
   context = model.config.capacity;
+  is_recurrent = model.config.inner > 0 || std::ranges::find(model.config.convolutional, true) !=
+                                               model.config.convolutional.end();
   logits.resize(static_cast<size_t>(model.config.vocabulary));
 
   stage("tracing");
@@ -128,7 +131,9 @@ Span<float> TextModel::append(const std::vector<TokenId>& ids) {
 }
 
 void TextModel::rewind(int64_t position) {
-  parts_->position = std::clamp<int64_t>(position, 0, parts_->position);
+  Parts& p = *parts_;
+  const int64_t wanted = std::clamp<int64_t>(position, 0, p.position);
+  p.position = p.is_recurrent && wanted < p.position ? 0 : wanted;
 }
 
 }  // namespace taper::llm

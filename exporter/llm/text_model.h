@@ -39,7 +39,8 @@ class TextModel {
   /// until the next call. Throws if the context is full.
   Span<float> append(const std::vector<TokenId>& ids);
   int64_t position() const;
-  /// Forgets all tokens from `position` on.
+  /// Forgets all tokens from `position` on. Models that remember more than a cache, such as LFM2
+  /// and Mamba, forget all: look at `position()` afterwards.
   void rewind(int64_t position);
 
  private:

@@ -1,6 +1,7 @@
 #include "taper/exporter/llm/text_parts.h"
 
 #include <filesystem>
+#include <limits>
 
 #include "taper/exporter/importers/gguf/gguf.h"
 #include "taper/exporter/importers/huggingface/folder.h"
@@ -35,7 +36,8 @@ class TokenizerKeys {
   }
   std::optional<int32_t> id(const char* key) const {
     const std::optional<int64_t> value = content_.integer(name(key));
-    return value ? std::optional(static_cast<int32_t>(*value)) : std::nullopt;
+    if (!value) return std::nullopt;
+    return in_range<int32_t>(static_cast<double>(*value), key);
   }
   std::optional<bool> flag(const char* key) const { return content_.flag(name(key)); }
   std::vector<std::string> texts(const char* key) const {
@@ -48,11 +50,18 @@ class TokenizerKeys {
   std::vector<T> numbers(const char* key) const {
     std::vector<T> all;
     if (const gguf::List* list = content_.list(name(key)))
-      for (const double n : list->numbers()) all.push_back(static_cast<T>(n));
+      for (const double n : list->numbers()) all.push_back(in_range<T>(n, key));
     return all;
   }
 
  private:
+  template <class T>
+  static T in_range(double number, const char* key) {
+    if (!(number >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
+          number <= static_cast<double>(std::numeric_limits<T>::max())))
+      throw ExportError(name(key) + ": the number " + std::to_string(number) + " is out of range");
+    return static_cast<T>(number);
+  }
   static std::string name(const char* key) { return std::string("tokenizer.ggml.") + key; }
   const gguf::Content& content_;
 };
@@ -105,6 +114,10 @@ std::optional<std::string> special_token(const json& config, const char* key) {
     return value["content"].get<std::string>();
   return std::nullopt;
 }
+std::string text_at(const json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_string()) return "";
+  return object[key].get<std::string>();
+}
 /// A template is a text, or a list of named ones of which "default" counts.
 std::string template_text(const json& config) {
   if (!config.contains("chat_template")) return "";
@@ -112,17 +125,21 @@ std::string template_text(const json& config) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_array())
     for (const json& named : value)
-      if (named.is_object() && named.value("name", "") == "default")
-        return named.value("template", "");
+      if (text_at(named, "name") == "default") return text_at(named, "template");
   return "";
 }
 void add_ends(const json& config, std::set<TokenId>& ends) {
   if (!config.contains("eos_token_id")) return;
+  const auto add = [&](const json& id) {
+    const int64_t number = id.is_number_integer() ? id.get<int64_t>() : -1;
+    if (number >= 0 && number <= std::numeric_limits<TokenId>::max())
+      ends.insert(static_cast<TokenId>(number));
+  };
   const json& value = config["eos_token_id"];
-  if (value.is_number_integer()) ends.insert(value.get<TokenId>());
   if (value.is_array())
-    for (const json& id : value)
-      if (id.is_number_integer()) ends.insert(id.get<TokenId>());
+    for (const json& id : value) add(id);
+  else
+    add(value);
 }
 std::string text_of(const fs::path& path) {
   const io::Bytes bytes = io::read_file(path.string());

@@ -54,11 +54,16 @@ struct Sums {
 index_t most_rows_of(const CachedHeads& heads, index_t queries) {
   return smaller(larger(larger(queries, heads.sharing), 1), most_rows);
 }
-/// Rows with sums of their own, over all blocks of keys, that a single query may have.
-index_t most_sums(const CachedHeads& heads, index_t own) {
+/// The bytes of the sums, over all blocks of keys, that a single query may have. False: too many.
+/// Sizes of tensors without elements may be anything.
+bool bytes_of_sums(const CachedHeads& heads, index_t own, index_t& bytes) {
   const index_t rows =
       heads.sharing <= most_rows ? heads.sharing : round_up(heads.sharing, most_rows);
-  return heads.batch * own * rows * ceil_div(heads.capacity, key_block);
+  bytes = 1;
+  for (const index_t n :
+       {heads.batch, own, rows, ceil_div(heads.capacity, key_block), Sums::bytes(1, heads.values)})
+    if (__builtin_mul_overflow(bytes, n, &bytes)) return false;
+  return true;
 }
 
 template <CpuLevel level>
@@ -71,6 +76,11 @@ Error prepare(Context& context, Plan& plan, In query, In key, In value, View<con
   plan.row_block = smaller(larger(plan.rows, 1), most_rows);
   plan.blocks = ceil_div(plan.rows, plan.row_block);
   const index_t rows = most_rows_of(plan, plan.queries), keys = smaller(plan.capacity, key_block);
+  index_t sums_bytes = 0;
+  constexpr index_t most_values = index_t{1} << 40;
+  if (plan.values > most_values || plan.features > most_values ||
+      !bytes_of_sums(plan, key.shape().sizes[1], sums_bytes))
+    return context.fail(Error::out_of_memory, TAPER_TEXT("the scratch is too large"));
   plan.scores = plan_gemm(microkernels<level>(), 1, rows, keys, plan.features, 1);
   plan.sums = plan_gemm(microkernels<level>(), 1, rows, plan.values, keys, 1);
   plan.slots = thread_count(context.threads);
@@ -78,9 +88,8 @@ Error prepare(Context& context, Plan& plan, In query, In key, In value, View<con
   plan.bytes_per_slot =
       plan.gemm_bytes + bytes_of(rows * round_up(keys, lanes)) + Sums::bytes(rows, plan.values);
   // scratch must not shrink when queries become more, so that of one query is always there
-  context.need_scratch(
-      static_cast<size_t>(plan.slots * plan.bytes_per_slot +
-                          most_sums(plan, key.shape().sizes[1]) * Sums::bytes(1, plan.values)));
+  context.need_scratch(static_cast<size_t>(plan.slots * plan.bytes_per_slot) +
+                       static_cast<size_t>(sums_bytes));
   return Error::ok;
 }
 

@@ -39,6 +39,7 @@ template <CpuLevel level>
 Error prepare(Context& context, Plan& plan, View<const float> input, View<const float> weight,
               Maybe<View<const float>>, View<float>) {
   const BlockLinear g(input, weight);
+  if (g.columns == 0) return Error::ok;  // without elements, the depth may be anything
   plan.gemm = optimized::plan_gemm(microkernels<level>(), 1, g.rows, strip, g.depth, 1);
   plan.decoded_bytes =
       optimized::round_up(strip * g.depth * index_t{sizeof(float)}, optimized::scratch_alignment);

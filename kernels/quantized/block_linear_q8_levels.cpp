@@ -12,6 +12,7 @@ namespace taper::quantized {
 namespace {
 
 using optimized::ceil_div;
+using optimized::larger;
 using optimized::round_up;
 using optimized::smaller;
 using optimized::thread_count;
@@ -30,6 +31,7 @@ struct Plan {
 Error prepare(Context& context, Plan& plan, View<const float> input, View<const float> weight,
               Maybe<View<const float>>, View<float>) {
   const BlockLinear g(input, weight);
+  if (g.rows == 0 || g.columns == 0) return Error::ok;  // the depth may be anything
   plan.rounded_bytes = round_up(static_cast<index_t>(bytes_of_rounded_rows(g.rows, g.depth)), 64);
   const Layout layout = weight.layout();
   plan.bytes_of_slot =
@@ -82,6 +84,7 @@ template <const BlockTiles& tiles>
 Error run(Context& context, const Plan& plan, View<const float> input, View<const float> weight,
           Maybe<View<const float>> bias, View<float> out) {
   const BlockLinear g(input, weight);
+  if (g.rows == 0 || g.columns == 0) return Error::ok;
   const Layout layout = weight.layout();
   if (!has_panels(layout) && !is_in_block_panels(layout))
     return run_plain_q8(context, input, weight, bias, out);
@@ -93,23 +96,24 @@ Error run(Context& context, const Plan& plan, View<const float> input, View<cons
   const Layout panels_layout = is_packed ? layout : panels_of(layout);
   const index_t bytes = panel_bytes(panels_layout, g.depth),
                 panels = ceil_div(g.columns, panel_width), blocks = ceil_div(g.rows, row_block),
-                at_once = round_up(ceil_div(least_bytes, bytes * smaller(g.rows, row_block)),
-                                   BlockTiles::most_panels),
+                at_once =
+                    round_up(ceil_div(least_bytes, larger(1, bytes * smaller(g.rows, row_block))),
+                             BlockTiles::most_panels),
                 parts = ceil_div(panels, at_once);
   const PanelProduct product{tiles, x, bias, out, g.columns};
   parallel_for_threads(context.threads, blocks * parts, [&](index_t task, int slot) {
     const index_t first = task / parts * row_block, part = task % parts;
     const index_t end = smaller(g.rows, first + row_block);
-    const index_t part_end = smaller(panels, (part + 1) * at_once);
-    for (index_t p = part * at_once; p < part_end; ++p) {
-      if (is_packed) {
-        const index_t count = smaller(BlockTiles::most_panels, part_end - p);
-        product.run(w, p, count, p * panel_width, first, end);
-        p += count - 1;
-        continue;
-      }
-      std::byte* here =
-          static_cast<std::byte*>(context.scratch) + plan.rounded_bytes + slot * plan.bytes_of_slot;
+    const index_t begin = part * at_once, part_end = smaller(panels, begin + at_once);
+    if (is_packed) {
+      for (index_t p = begin; p < part_end; p += BlockTiles::most_panels)
+        product.run(w, p, smaller(BlockTiles::most_panels, part_end - p), p * panel_width, first,
+                    end);
+      return;
+    }
+    std::byte* here =
+        static_cast<std::byte*>(context.scratch) + plan.rounded_bytes + slot * plan.bytes_of_slot;
+    for (index_t p = begin; p < part_end; ++p) {
       pack_panel(w, p, here);
       product.run({here, panels_layout, panel_width, g.depth}, 0, 1, p * panel_width, first, end);
     }

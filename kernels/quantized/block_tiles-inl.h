@@ -184,16 +184,21 @@ struct Tile {
   }
 };
 
-// Takes two vectors at once if there are registers for their sums.
+// Takes two vectors at once if there are registers for their sums. Panels that share nothing are
+// taken one after the other.
 template <Layout layout, int rows, int panels>
 void tile(const BlockMatrix& w, index_t panel, const RoundedRows& x, index_t row, float* to) {
   constexpr int all = panels * vectors_of_panel,
                 fit = Lanes::sums / (2 * rows) < 2 ? 1 : 2,  // two share what is read of x
       vectors = fit < all ? fit : all;
-  for (int v = 0; v < all; v += vectors) {
-    const int p = v / vectors_of_panel;
-    Tile<layout, rows, vectors> t;
-    t.run(w, panel + p, x, row, v % vectors_of_panel, to + p * rows * panel_width);
+  if constexpr (panels == 2 && vectors <= vectors_of_panel) {
+    tile<layout, rows, 1>(w, panel, x, row, to);
+    tile<layout, rows, 1>(w, panel + 1, x, row, to + rows * panel_width);
+  } else {
+    for (int v = 0; v < all; v += vectors) {
+      Tile<layout, rows, vectors> t;
+      t.run(w, panel, x, row, v, to);
+    }
   }
 }
 

@@ -67,7 +67,9 @@ Error take_shapes(Instance& instance, const DelegateArguments& arguments, Contex
 Engine* take_engine(Instance& instance, const Threads* threads) {
   Loaded& loaded = *instance.loaded;
   if (Engine* idle = loaded.idle.exchange(nullptr)) {
-    if (idle->fits(instance.constants(), threads)) return idle;
+    if (idle->fits(instance.constants(), threads) &&
+        idle->has_sizes(instance.shapes() + loaded.part.operands()))
+      return idle;
     Engine::destroy(loaded.memory, idle);
   }
   return Engine::create(loaded.memory, loaded.part, instance.shapes(), instance.constants(),

@@ -15,7 +15,10 @@ Engine* Engine::create(Memory& memory, const Part& part, const Shape* shapes,
   Engine* engine = new (place) Engine();
   engine->bytes_ = bytes, engine->constants_ = part.constants();
   engine->pool_.threads = threads;
-  for (index_t i = 0; i < part.constants(); ++i) engine->addresses()[i] = constants[i];
+  for (index_t i = 0; i < part.constants(); ++i) {
+    engine->addresses()[i] = constants[i];
+    engine->sizes()[i] = shapes[part.operands() + i];
+  }
   if (engine->build(part, shapes)) return engine;
   destroy(memory, engine);
   return nullptr;
@@ -32,6 +35,12 @@ bool Engine::fits(const void* const* constants, const Threads* threads) const {
          std::memcmp(addresses(), constants, static_cast<size_t>(constants_) * sizeof(void*)) == 0;
 }
 
+bool Engine::has_sizes(const Shape* constants) const {
+  for (index_t i = 0; i < constants_; ++i)
+    if (sizes()[i].rank != constants[i].rank || !sizes()[i].same_sizes(constants[i])) return false;
+  return true;
+}
+
 bool Engine::build(const Part& part, const Shape* shapes) {
   xnn_subgraph_t subgraph = nullptr;
   if (xnn_create_workspace(&workspace_) != xnn_status_success ||
@@ -45,6 +54,7 @@ bool Engine::build(const Part& part, const Shape* shapes) {
 }
 
 bool Engine::reshape(const Part& part, const Shape* shapes) {
+  if (!has_sizes(shapes + part.operands())) return false;
   for (index_t i = 0; i < part.operands(); ++i) {
     const Dims dims(shapes[i]);
     if (xnn_reshape_external_value(runtime_, static_cast<uint32_t>(i), dims.count, dims.sizes) !=

@@ -17,8 +17,11 @@ class Engine {
 
   /// Whether it was made from constants at these addresses, for these threads.
   bool fits(const void* const* constants, const Threads* threads) const;
+  /// Whether it was made for constants of these sizes. The library does not look at them again.
+  bool has_sizes(const Shape* constants) const;
 
-  /// Takes the sizes of the operands. False: the library refuses them, or has other result sizes.
+  /// Takes the sizes of the operands. False: the library refuses them, or has other result sizes,
+  /// or a constant has another size than it had.
   bool reshape(const Part& part, const Shape* shapes);
   bool set_addresses(const xnn_external_value* values, index_t count) {
     return xnn_setup_runtime_v2(runtime_, static_cast<size_t>(count), values) == xnn_status_success;
@@ -27,10 +30,15 @@ class Engine {
 
  private:
   static size_t bytes_of(const Part& part) {
-    return sizeof(Engine) + static_cast<size_t>(part.constants()) * sizeof(void*);
+    return sizeof(Engine) + static_cast<size_t>(part.constants()) * (sizeof(Shape) + sizeof(void*));
   }
-  const void** addresses() { return reinterpret_cast<const void**>(this + 1); }
-  const void* const* addresses() const { return reinterpret_cast<const void* const*>(this + 1); }
+  // of the constants, behind the object
+  Shape* sizes() { return reinterpret_cast<Shape*>(this + 1); }
+  const Shape* sizes() const { return reinterpret_cast<const Shape*>(this + 1); }
+  const void** addresses() { return reinterpret_cast<const void**>(sizes() + constants_); }
+  const void* const* addresses() const {
+    return reinterpret_cast<const void* const*>(sizes() + constants_);
+  }
   bool build(const Part& part, const Shape* shapes);
 
   index_t constants_ = 0;

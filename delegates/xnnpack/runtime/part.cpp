@@ -107,6 +107,8 @@ bool Part::is_valid(Span<const std::byte> bytes) {
 }
 
 index_t Part::infer(Shape* shapes) const {
+  for (index_t i = 0; i < inputs(); ++i)
+    if (!is_countable(shapes[i])) return 0;
   for (index_t i = 0; i < nodes(); ++i) {
     const NodeView n = node(i);
     const Shape* given[most_inputs] = {};

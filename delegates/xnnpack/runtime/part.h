@@ -55,6 +55,9 @@ class Part {
   const blob::Part* table_;
 };
 
+/// Whether the library can count these sizes. It knows no tensor without elements.
+bool is_countable(const Shape& shape);
+
 /// The sizes of a node's result. False: the node cannot have inputs of these sizes. `inputs` are
 /// those of the node; nullptr: no bias.
 bool infer_node(const NodeView& node, const Shape* const* inputs, Shape& result);

@@ -7,17 +7,6 @@ namespace {
 constexpr int64_t most_step = 1 << 15;  // of strides, paddings, windows and dilations
 constexpr int64_t most_elements = int64_t{1} << 34;
 
-// Sizes that the library can count. It knows no tensor without elements.
-bool is_countable(const Shape& s) {
-  int64_t product = 1;
-  if (s.rank > most_dimensions) return false;
-  for (int i = 0; i < s.rank; ++i)
-    if (s.sizes[i] < 1 || __builtin_mul_overflow(product, int64_t{s.sizes[i]}, &product) ||
-        product > most_elements)
-      return false;
-  return true;
-}
-
 bool are_between(Span<const int64_t> numbers, int64_t least, int64_t most) {
   for (const int64_t n : numbers)
     if (n < least || n > most) return false;
@@ -258,6 +247,16 @@ bool infer_kind(const NodeView& n, const Shape* const* in, Shape& result) {
 }
 
 }  // namespace
+
+bool is_countable(const Shape& s) {
+  int64_t product = 1;
+  if (s.rank > most_dimensions) return false;
+  for (int i = 0; i < s.rank; ++i)
+    if (s.sizes[i] < 1 || __builtin_mul_overflow(product, int64_t{s.sizes[i]}, &product) ||
+        product > most_elements)
+      return false;
+  return true;
+}
 
 bool infer_node(const NodeView& node, const Shape* const* inputs, Shape& result) {
   for (index_t i = 0; i < node.inputs.size(); ++i)

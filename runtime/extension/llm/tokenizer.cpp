@@ -8,6 +8,7 @@
 
 #include "taper/runtime/extension/llm/failure.h"
 #include "taper/runtime/extension/llm/tokenizer/encoder.h"
+#include "taper/runtime/extension/llm/tokenizer/unicode.h"
 
 namespace taper::llm {
 namespace {
@@ -89,6 +90,7 @@ std::string bytes_inside(const DecoderStep& step, std::string token) {
       return byte < 0 ? token : std::string(1, static_cast<char>(byte));
     }
     case DecoderStep::Kind::replace: {
+      if (!is_valid_utf8(token)) return token;  // a part of a character
       Text text{std::move(token), false, {}};
       replace(*step.pattern, step.by)(text);
       return std::move(text.bytes);

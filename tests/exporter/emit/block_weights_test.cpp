@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "taper/exporter/eager/eager.h"
+#include "taper/exporter/eager/files.h"
 #include "taper/exporter/exporter.h"
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/runtime/extension/module/module.h"
@@ -98,6 +99,9 @@ TEST(block_weights, are_tensors_that_eager_reads_and_never_writes) {
   EXPECT_EQ(w.reshape({8, 32}).to_vector<float>(), values);
   EXPECT_EQ(eager::permute(eager::permute(w, {1, 0}), {1, 0}).to_vector<float>(), values);
   EXPECT_EQ(w.detach().clone().to_vector<float>(), values);
+  EXPECT_EQ(eager::array_of(w).values<float>()[5], values[5]);
+  EXPECT_EQ(w.contiguous().layout(), Layout::dense);
+  EXPECT_THROW_MESSAGE(w.set_requires_grad(), "elements in halves or in blocks have no gradient");
   EXPECT_THROW_MESSAGE(w.data<float>(), "call unpacked() first");
   EXPECT_THROW_MESSAGE(w.zero_(),
                        "elements in halves or in blocks cannot be written; write to unpacked()");

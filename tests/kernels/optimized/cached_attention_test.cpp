@@ -179,6 +179,21 @@ Error run(const Kernel& kernel, const Slots& slots, ErrorInfo& info) {
   return kernel.run(context, plan, slots);
 }
 
+TEST(cached_attention, refuses_scratch_that_nobody_can_count) {
+  // without elements, so that any extents fit into a file
+  const index_t heads = index_t{1} << 23, capacity = index_t{1} << 43;
+  const Array q({1, heads, 1, 0}), k({1, 1, capacity, 0}), v({1, 1, capacity, 0});
+  const Array y({1, 1, heads, 0});
+  const Starts start({0});
+  const Slot slots[] = {slot(q),          slot(k),   slot(v),  slot(&start.ref), slot(1.0),
+                        slot(int64_t{0}), slot(0.0), absent(), absent(),         slot(y)};
+  for (const Kernel* kernel : kernels_of(ops::taper_attention_cached)) {
+    alignas(8) std::byte plan[max_plan_bytes];
+    Context context;
+    EXPECT_EQ(kernel->prepare(context, plan, slots), Error::out_of_memory) << kernel->name;
+  }
+}
+
 TEST(cached_attention, refuses_places_outside_the_cache) {
   for (const Kernel* kernel : kernels())
     for (const int64_t place : {int64_t{-1}, int64_t{14}, INT64_MAX, INT64_MIN}) {

@@ -153,6 +153,23 @@ TEST(block_linear_q8, keeps_zeros_and_spreads_no_nan_to_other_rows) {
     }
 }
 
+TEST(block_linear_q8, takes_extents_of_zero) {
+  struct Case {
+    index_t rows, columns, depth;
+  };
+  for (const Operator* op : {&ops::taper_block_linear, &ops::taper_block_linear_q8})
+    for (const Kernel* k : records_of(*op))
+      for (const Case c : {Case{0, 20, 64}, Case{3, 0, 64}, Case{3, 20, 0}, Case{0, 0, 0}}) {
+        SCOPED_TRACE(k->name);
+        const Weights w(Layout::q4_0, c.columns, c.depth);
+        const Array x({c.rows, c.depth}), bias({c.columns}, 2);
+        Array y({c.rows, c.columns}, 1);
+        for (const TensorRef* weight : w.refs())
+          tests::call(*k, {slot(x), slot(weight), slot(bias), slot(y)});
+        for (index_t i = 0; i < y.numel(); ++i) EXPECT_EQ(y[i], 2) << "the bias alone";
+      }
+}
+
 TEST(block_linear_q8, is_near_the_product_of_the_elements) {
   for (const Layout layout : all_layouts) {
     SCOPED_TRACE(static_cast<int>(layout));

@@ -166,6 +166,24 @@ TEST(chat_template, lets_a_namespace_hold_itself) {
   EXPECT_EQ(chat.value().render(input).value(), "True");
 }
 
+TEST(chat_template, ends_a_caller_with_its_block) {
+  EXPECT_THAT(
+      why_not("{% set ns = namespace() %}{% macro m() %}{% set ns.f = caller %}{% endmacro %}"
+              "{% for i in [1] %}{% call m() %}{{ i }}{% endcall %}{% endfor %}{{ ns.f() }}"),
+      HasSubstr("caller() is called behind the end of its block"));
+}
+
+// Each level has the one before it twice: 2^60 elements.
+TEST(chat_template, neither_writes_nor_compares_lists_that_double) {
+  const std::string doubles =
+      "{% set ns = namespace() %}{% set ns.x = [1] %}{% set ns.y = [1] %}"
+      "{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}"
+      "{% endfor %}";
+  EXPECT_THAT(why_not(doubles + "{{ ns.x }}"), HasSubstr("becomes too long"));
+  EXPECT_THAT(why_not(doubles + "{{ ns.x | tojson }}"), HasSubstr("becomes too long"));
+  EXPECT_THAT(why_not(doubles + "{{ ns.x == ns.y }}"), HasSubstr("too large to be compared"));
+}
+
 TEST(chat_template, refuses_input_that_is_not_a_conversation) {
   const Result<ChatTemplate> chat = ChatTemplate::parse("x");
   std::string why;

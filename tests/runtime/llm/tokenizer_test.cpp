@@ -75,6 +75,21 @@ TEST(tokenizer, reads_bytes_that_are_no_text_as_replacement_characters) {
             tokenizer.encode("a\uFFFDb"));
 }
 
+TEST(tokenizer, decodes_tokens_that_are_a_part_of_a_character) {
+  GgufVocabulary v;
+  v.model = "llama";
+  v.tokens = {"<unk>", "a", "\xf0", "\xf0\x9f"};
+  v.scores = {0, -1, -2, -3}, v.token_type = {2, 1, 1, 1};
+  std::string why;
+  const Result<Tokenizer> tokenizer = Tokenizer::from_gguf(v, &why);
+  ASSERT_TRUE(tokenizer.ok()) << why;
+  for (const TokenId id : {2, 3}) {
+    const TokenId ids[] = {1, id};
+    EXPECT_THAT(tokenizer->decode(ids), testing::StartsWith("a"));
+    EXPECT_FALSE(tokenizer->bytes_of(id).empty());
+  }
+}
+
 TEST(tokenizer, encodes_the_same_in_many_threads) {
   const Tokenizer tokenizer = small();
   std::vector<std::thread> threads;

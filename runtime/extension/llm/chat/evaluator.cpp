@@ -210,7 +210,8 @@ void Evaluator::run_set(const Statement& statement, Scope& scope) {
 
 Value Evaluator::macro_of(const Parameters& parameters, const Block& body, const std::string& name,
                           const Scope& scope) {
-  // the scope outlives the value: macros are kept in it, or in one inside of it
+  // the scope outlives the value: of macros it is the outermost one, and a caller ends with its
+  // block
   return Function([this, &parameters, &body, name, &scope](const Arguments& arguments) -> Value {
     const Depth depth(*this);
     Scope inner(&scope);
@@ -245,8 +246,18 @@ void Evaluator::run_call_block(const Statement& statement, Scope& scope, std::st
   const Value callee = evaluate(*statement.expression->parts[0], scope);
   if (!callee.is(Value::Kind::function)) refuse("the block calls what is not a macro");
   Arguments arguments = arguments_of(*statement.expression, 1, scope);
-  arguments.named.emplace_back("caller",
-                               macro_of(statement.parameters, statement.body, "caller", scope));
+  // a namespace may keep the function, but the names that it sees end with this block
+  const Value body = macro_of(statement.parameters, statement.body, "caller", scope);
+  const auto alive = std::make_shared<bool>(true);
+  arguments.named.emplace_back("caller", Function([body, alive](const Arguments& given) -> Value {
+                                 if (!*alive)
+                                   refuse("caller() is called behind the end of its block");
+                                 return body.function()(given);
+                               }));
+  struct End {
+    bool& alive;
+    ~End() { alive = false; }
+  } const end{*alive};
   append(out, text_of(callee.function()(arguments)));
 }
 

@@ -14,6 +14,28 @@ constexpr int max_depth = 200;
 
 int compare(const std::string& a, const std::string& b) { return a.compare(b); }
 
+/// Counts the comparisons within one, of which there may be exponentially many: lists share their
+/// parts.
+class Comparison {
+ public:
+  Comparison() {
+    if (depth_++ == 0) count_ = 0;
+    if (++count_ > most) {
+      --depth_;
+      refuse("two values are too large to be compared");
+    }
+  }
+  ~Comparison() { --depth_; }
+  Comparison(const Comparison&) = delete;
+
+ private:
+  static constexpr int64_t most = 1'000'000;
+  static thread_local int64_t count_;
+  static thread_local int depth_;
+};
+thread_local int64_t Comparison::count_ = 0;
+thread_local int Comparison::depth_ = 0;
+
 bool less_lists(const List& a, const List& b) {
   for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
     if (!equal(a[i], b[i])) return less(a[i], b[i]);
@@ -100,6 +122,7 @@ bool is_true(const Value& value) {
 }
 
 bool equal(const Value& a, const Value& b) {
+  const Comparison comparison;
   if (a.is_integral() && b.is_integral()) return a.integer() == b.integer();
   if (a.is_number() && b.is_number()) return a.real() == b.real();
   if (a.kind() != b.kind()) return false;
@@ -112,6 +135,7 @@ bool equal(const Value& a, const Value& b) {
 }
 
 bool less(const Value& a, const Value& b) {
+  const Comparison comparison;
   if (a.is_integral() && b.is_integral()) return a.integer() < b.integer();
   if (a.is_number() && b.is_number()) return a.real() < b.real();
   if (a.is_string() && b.is_string()) return compare(a.string(), b.string()) < 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "taper/runtime/extension/llm/chat/operations.h"
 #include "taper/runtime/extension/llm/chat/value.h"
 #include "taper/runtime/extension/llm/failure.h"
 #include "taper/runtime/extension/llm/tokenizer/unicode.h"
@@ -47,6 +48,8 @@ void append_joined(std::string& out, const List& list, int depth);
 
 void append_quoted(std::string& out, const Value& value, int depth) {
   if (depth > max_depth) refuse("a value is nested too deep to be written");
+  // lists that share their parts grow with each level
+  if (out.size() > max_text) refuse("a text becomes too long");
   switch (value.kind()) {
     case Value::Kind::string:
       out += quoted_string(value.string());
@@ -97,6 +100,7 @@ class JsonWriter {
 
   void write(const Value& value, int depth) {
     if (depth > max_depth) refuse("tojson: the value is nested too deep");
+    if (out.size() > max_text) refuse("tojson: the text becomes too long");
     switch (value.kind()) {
       case Value::Kind::none:
         out += "null";

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "taper/runtime/extension/llm/tokenizer/normalizer.h"
+#include "taper/runtime/extension/llm/tokenizer/unicode.h"
 #include "taper/runtime/extension/llm/tokenizer/vocabulary.h"
 
 namespace taper::llm {
@@ -185,6 +186,7 @@ void DecoderStream::strip(size_t step, std::string token) {
 
 void DecoderStream::replace(size_t step, std::string token) {
   const DecoderStep& now = (*steps_)[step];
+  if (!is_valid_utf8(token)) return feed(step + 1, std::move(token));  // a part of a character
   std::string made;
   size_t done = 0;
   Regex::Search search(*now.pattern, token);
