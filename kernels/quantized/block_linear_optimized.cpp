@@ -6,7 +6,6 @@
 #include "taper/kernels/quantized/packings.h"
 #include "taper/kernels/shapes/blocks.h"
 
-#if TAPER_X86_LEVELS
 namespace taper::quantized {
 namespace {
 
@@ -76,12 +75,13 @@ Error run(Context& context, const Plan& plan, View<const float> input, View<cons
 
 }  // namespace
 
-#define TAPER_BLOCK_LINEAR(level)                                                   \
-  TAPER_RECORD(taper_block_linear, taper_block_linear_f32_##level,                  \
-               optimized::features_of(CpuLevel::level), (block_packings<1, false>), \
-               prepare<CpuLevel::level>, run<CpuLevel::level>)
-TAPER_BLOCK_LINEAR(avx2)
-TAPER_BLOCK_LINEAR(avx512)
+#define TAPER_BLOCK_LINEAR(name, level)                                           \
+  TAPER_RECORD(taper_block_linear, name, optimized::features_of(CpuLevel::level), \
+               (block_packings<1, false>), prepare<CpuLevel::level>, run<CpuLevel::level>)
+TAPER_BLOCK_LINEAR(taper_block_linear_f32_wide, portable)
+#if TAPER_X86_LEVELS
+TAPER_BLOCK_LINEAR(taper_block_linear_f32_avx2, avx2)
+TAPER_BLOCK_LINEAR(taper_block_linear_f32_avx512, avx512)
+#endif
 
 }  // namespace taper::quantized
-#endif

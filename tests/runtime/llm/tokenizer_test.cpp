@@ -81,7 +81,7 @@ TEST(tokenizer, decodes_tokens_that_are_a_part_of_a_character) {
   v.tokens = {"<unk>", "a", "\xf0", "\xf0\x9f"};
   v.scores = {0, -1, -2, -3}, v.token_type = {2, 1, 1, 1};
   std::string why;
-  const Result<Tokenizer> tokenizer = Tokenizer::from_gguf(v, &why);
+  Result<Tokenizer> tokenizer = Tokenizer::from_gguf(v, &why);
   ASSERT_TRUE(tokenizer.ok()) << why;
   for (const TokenId id : {2, 3}) {
     const TokenId ids[] = {1, id};
