@@ -89,6 +89,7 @@ void pack_panel(const BlockMatrix& m, index_t panel, std::byte* to) {
   const Layout layout = panels_of(m.layout);
   const PanelFormat f = panel_format(layout);
   const index_t blocks = m.depth / block.elements, row = panel * width;
+  if (blocks == 0) return;
   std::memset(to, 0, static_cast<size_t>(panel_bytes(layout, m.depth)));
   std::byte* scales = to + m.units() * f.value_bytes;
   for (index_t b = 0; b < blocks; ++b, scales += f.scale_bytes)
