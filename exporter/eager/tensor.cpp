@@ -74,8 +74,13 @@ Tensor Tensor::stored(const std::byte* bytes, Layout layout, const Ints& sizes,
                       std::shared_ptr<const void> owner, Location here) {
   const size_t f32_bytes = checked_bytes(sizes, DType::f32, here);
   const BlockSize block = block_of(layout);
-  if (!has_exact_size(layout) || layout == Layout::dense)
+  if (layout == Layout::dense)
+    throw EagerError(here, "stored: for dense elements use borrow or from");
+  if (!has_exact_size(layout))
     throw EagerError(here, "stored: elements in panels cannot be a tensor");
+  if (is_in_blocks(layout) && sizes.empty())
+    throw EagerError(here,
+                     "stored: blocks lie along the last dimension, and a 0-dim tensor has none");
   if (!sizes.empty() && sizes.back() % block.elements != 0)
     throw EagerError(here, "stored: the last dimension of " +
                                eager::to_string(Dims(sizes.begin(), sizes.end())) +

@@ -79,7 +79,7 @@ Layout panels_of(Layout blocks) {
       return Layout::q8_0_panels;
     case Layout::q4_k:
       return Layout::q4_k_panels;
-    default:
+    default:  // q6_k
       return Layout::q6_k_panels;
   }
 }

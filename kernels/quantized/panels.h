@@ -14,8 +14,8 @@ struct PanelFormat {
   int scale_bytes;  ///< of a block: the f16 scales of the sixteen rows come first
   int small;        ///< where in them the integer scales of units begin; 0: there are none
 };
-constexpr PanelFormat panel_format(Layout layout) {
-  switch (layout) {
+constexpr PanelFormat panel_format(Layout panels) {
+  switch (panels) {
     case Layout::q4_0_panels:
       return {1, 256, 32, 0};
     case Layout::q4_1_panels:
@@ -29,13 +29,15 @@ constexpr PanelFormat panel_format(Layout layout) {
   }
 }
 
-/// Whether there are panels of these blocks, their layout, and the bytes of one panel.
+/// Whether there are panels of these blocks.
 constexpr bool has_panels(Layout blocks) {
   constexpr LayoutSet set = one(Layout::q4_0) | one(Layout::q4_1) | one(Layout::q8_0) |
                             one(Layout::q4_k) | one(Layout::q6_k);
   return (set & one(blocks)) != 0;
 }
+/// Their layout. For blocks that have panels.
 Layout panels_of(Layout blocks);
+/// The bytes of one panel.
 constexpr index_t panel_bytes(Layout panels, index_t depth) {
   const PanelFormat f = panel_format(panels);
   return (depth / block_of(panels).elements * (f.units * f.value_bytes + f.scale_bytes) + 63) / 64 *

@@ -67,6 +67,7 @@ enum class Layout : uint8_t {
   q4_k_panels = 34,
   q6_k_panels = 35,  ///< the last one
 };
+inline constexpr unsigned layout_count = 36;
 
 inline constexpr int panel_width = 16;
 
@@ -95,12 +96,12 @@ constexpr bool has_exact_size(Layout layout) {
   return has_strides(layout) || (is_in_blocks(layout) && !is_in_block_panels(layout));
 }
 
-/// Elements that lie together along the last dimension, and their bytes. Sixteen of them are a
-/// panel for so many elements along `depth`.
+/// A block: elements that lie together along the last dimension, and their bytes. In panels, they
+/// are those of one of the sixteen rows.
 struct BlockSize {
   uint16_t elements, bytes;
 };
-/// Of f32.
+/// The block of f32 elements in a layout.
 constexpr BlockSize block_of(Layout layout) {
   constexpr BlockSize blocks[] = {
       {1, 4},    {1, 4},     {1, 4},     {1, 4},                                        // f32
@@ -110,6 +111,7 @@ constexpr BlockSize block_of(Layout layout) {
       {256, 66}, {256, 74},  {256, 82},  {256, 98},  {256, 110}, {256, 50}, {256, 56},  // iq2_xxs …
       {32, 18},  {256, 136}, {256, 54},  {256, 66},  {32, 17},   {64, 36},  // iq4_nl …
       {32, 18},  {32, 20},   {32, 34},   {256, 148}, {256, 210}};           // panels of blocks
+  static_assert(sizeof(blocks) / sizeof(BlockSize) == layout_count, "one for each layout");
   return blocks[static_cast<unsigned>(layout)];
 }
 /// The bytes of a constant that has `f32_bytes` as f32, and an exact size.

@@ -9,7 +9,9 @@ namespace taper {
 /// holds a tensor, which stays at its address as long as the method lives.
 struct DelegateArguments {
   Span<const Slot> operands;
-  Span<const Slot> constants;  ///< of the program; they never change, and `create` may read them
+  /// Of the program; `create` may read them. Their elements never change. Their shapes may depend
+  /// on symbols, and their addresses are valid until the call returns.
+  Span<const Slot> constants;
   Span<const Slot> results;
 };
 
@@ -47,7 +49,8 @@ class Backend {
   virtual size_t instance_bytes(const void* loaded) const = 0;
   /// Makes an instance in `memory`, at a multiple of 8 and filled with zeros. Compares the number
   /// of arguments and their dtypes with the blob. Constants have elements, other tensors do not.
-  /// `context.threads` stay the same as long as the instance lives.
+  /// `context.threads` stay the same as long as the instance lives. A `create` that fails gives
+  /// back what it took: `release` is not called.
   virtual Error create(void* loaded, void* memory, const DelegateArguments& arguments,
                        Context& context) = 0;
   virtual void release(void* instance) = 0;

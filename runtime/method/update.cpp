@@ -13,24 +13,25 @@ RegionIndex region_of(const format::Buffer& b) {
 
 int64_t size_at(const MethodData& m, uint32_t expression) { return m.numbers[expression]; }
 
-// Whether a tensor in panels fits into `bytes`.
+// Whether a tensor in panels fits into `bytes`. No product can overflow: there are at most as many
+// rows of panels as elements.
 bool holds_panels(size_t bytes, const TensorRef& t) {
   const Shape& s = *t.shape;
   const index_t across = s.sizes[t.layout == Layout::panels_of_last];
   if (s.rank < 2 || across <= 0) return false;
   const BlockSize block = block_of(t.layout);
-  const index_t depth = s.numel() / across, row = panel_width * block.bytes;
-  index_t room = static_cast<index_t>(bytes) / row;
-  if (t.layout == Layout::winograd_panels) room = room / 16 * 9;  // elements of a filter
-  index_t rows = (depth + block.elements - 1) / block.elements;   // of one panel
+  const index_t depth = s.numel() / across, panels = (across - 1) / panel_width + 1;
+  const index_t row = panel_width * block.bytes;                       // bytes
+  const index_t rows = (depth + block.elements - 1) / block.elements;  // of one panel
+  index_t room = static_cast<index_t>(bytes) / row;                    // rows
   if (is_in_blocks(t.layout)) {
     if (s.rank != 2 || depth % block.elements != 0 || rows > room) return false;
     // a panel begins at a multiple of 64, and the last one ends at one
     const index_t panel = (rows * row + 63) / 64 * 64;
-    rows = 1, room = panel == 0 ? PTRDIFF_MAX : static_cast<index_t>(bytes) / panel;
+    return panel == 0 || panels <= static_cast<index_t>(bytes) / panel;
   }
-  // cannot overflow: there are at most as many rows of panels as elements
-  return rows * ((across - 1) / panel_width + 1) <= room;
+  if (t.layout == Layout::winograd_panels) room = room / 16 * 9;  // elements of a filter
+  return rows * panels <= room;
 }
 
 // Whether blocks do not reach from one row of the tensor into the next.
@@ -41,7 +42,7 @@ bool holds_blocks(const TensorRef& t) {
 
 // The bytes of a constant as views count them, which is 4 for an f32 element. 0: it does not hold
 // `t`.
-size_t available_in(const PlacedConstant& c, const TensorRef& t, int64_t offset) {
+size_t bytes_as_f32(const PlacedConstant& c, const TensorRef& t, int64_t offset) {
   if (c.layout == Layout::dense) return c.bytes;
   if (offset != 0) return 0;
   const BlockSize block = block_of(c.layout);
@@ -361,7 +362,7 @@ Error place_value(MethodData& m, index_t i) {
       // never written: load has checked this
       base = static_cast<std::byte*>(const_cast<void*>(c.data));
       if (base == nullptr) return missing_constant(m.info, m.program->view, at);
-      available = available_in(c, t, elements);
+      available = bytes_as_f32(c, t, elements);
       break;
     }
     case format::Storage::state:
