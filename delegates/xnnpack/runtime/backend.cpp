@@ -8,14 +8,32 @@
 namespace taper::delegates::xnnpack {
 namespace {
 
-// A blob. An engine that nobody uses waits in `idle` for the next instance.
+// A blob. An engine that nobody uses waits in `idle` for the next instance. Packed weights stay
+// until the program is closed; there are as many as instructions with different constants.
 struct Loaded {
   Part part;
   Memory& memory;
   std::atomic<Engine*> idle;
+  std::atomic<Weights*> weights;
 
   void keep(Engine* engine) {
     if (Engine* other = idle.exchange(engine)) Engine::destroy(memory, other);
+  }
+  // Those of these constants; nullptr: there is no memory.
+  Weights* weights_of(const Shape* shapes, const void* const* addresses) {
+    for (Weights* w = weights; w != nullptr; w = w->next)
+      if (w->are_at(addresses) && w->have_sizes(shapes)) return w;
+    Weights* mine = Weights::create(memory, part, shapes, addresses);
+    if (mine == nullptr) return nullptr;
+    mine->next = weights;
+    while (!weights.compare_exchange_weak(mine->next, mine)) {
+    }
+    return mine;
+  }
+  void drop_weights() {
+    Weights* next = nullptr;
+    for (Weights* w = weights.exchange(nullptr); w != nullptr; w = next)
+      next = w->next, Weights::destroy(memory, w);
   }
 };
 
@@ -66,14 +84,14 @@ Error take_shapes(Instance& instance, const DelegateArguments& arguments, Contex
 // Uses the idle engine if it was made from the same constants.
 Engine* take_engine(Instance& instance, const Threads* threads) {
   Loaded& loaded = *instance.loaded;
+  Weights* weights =
+      loaded.weights_of(instance.shapes() + loaded.part.operands(), instance.constants());
+  if (weights == nullptr) return nullptr;
   if (Engine* idle = loaded.idle.exchange(nullptr)) {
-    if (idle->fits(instance.constants(), threads) &&
-        idle->has_sizes(instance.shapes() + loaded.part.operands()))
-      return idle;
+    if (idle->fits(*weights, threads)) return idle;
     Engine::destroy(loaded.memory, idle);
   }
-  return Engine::create(loaded.memory, loaded.part, instance.shapes(), instance.constants(),
-                        threads);
+  return Engine::create(loaded.memory, loaded.part, instance.shapes(), *weights, threads);
 }
 
 }  // namespace
@@ -86,12 +104,13 @@ Error XnnpackBackend::load(Span<const std::byte> blob, Context& context, void*& 
   void* place = memory_.allocate(sizeof(Loaded));
   if (place == nullptr)
     return context.fail(Error::out_of_memory, TAPER_TEXT("XNNPACK got no memory"));
-  loaded = new (place) Loaded{Part(blob), memory_, {nullptr}};
+  loaded = new (place) Loaded{Part(blob), memory_, {nullptr}, {nullptr}};
   return Error::ok;
 }
 
 void XnnpackBackend::unload(void* loaded) {
   static_cast<Loaded*>(loaded)->keep(nullptr);
+  static_cast<Loaded*>(loaded)->drop_weights();
   memory_.release(loaded, sizeof(Loaded));
 }
 

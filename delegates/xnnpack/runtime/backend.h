@@ -11,8 +11,8 @@ inline constexpr uint32_t blob_version = 1;
 /// The backend. What the library and the backend allocate comes from `memory`, which outlives it.
 /// Threads are those of the session.
 ///
-/// The library packs the weights of an instance. Packed weights of a released instance are kept for
-/// the next one, until the program is closed: measuring a method does not pack them twice.
+/// The library packs weights once for a program: sessions share them, and they stay until it is
+/// closed. What else an instance had is kept for the next one: measuring a method costs nothing.
 class XnnpackBackend final : public Backend {
  public:
   explicit XnnpackBackend(Memory& memory) : memory_(memory) {}

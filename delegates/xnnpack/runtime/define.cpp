@@ -22,9 +22,9 @@ xnn_unary_operator unary_of(blob::Function f) {
 }
 
 xnn_binary_operator binary_of(blob::Function f) {
-  constexpr xnn_binary_operator operators[] = {xnn_binary_add,      xnn_binary_subtract,
-                                               xnn_binary_multiply, xnn_binary_divide,
-                                               xnn_binary_maximum,  xnn_binary_minimum};
+  constexpr xnn_binary_operator operators[] = {
+      xnn_binary_add,     xnn_binary_subtract, xnn_binary_multiply, xnn_binary_divide,
+      xnn_binary_maximum, xnn_binary_minimum,  xnn_binary_prelu};
   return operators[static_cast<int>(f) - static_cast<int>(blob::Function::add)];
 }
 
@@ -89,11 +89,10 @@ class Definer {
       case blob::Kind::max_pool:
       case blob::Kind::average_pool:
         return pool(n, output);
-      case blob::Kind::mean: {
-        const Numbers<size_t> axes(n.numbers.part(1, n.numbers.size() - 1));
-        return xnn_define_static_reduce(subgraph_, xnn_reduce_mean, axes.count, axes.values, in[0],
-                                        output, n.numbers[0] == 1 ? XNN_FLAG_KEEP_DIMS : 0);
-      }
+      case blob::Kind::mean:
+        return reduction(n, xnn_reduce_mean, output);
+      case blob::Kind::sum:
+        return reduction(n, xnn_reduce_sum, output);
       case blob::Kind::softmax:
         return xnn_define_softmax(subgraph_, in[0], output, 0);
       case blob::Kind::concatenate:
@@ -116,6 +115,14 @@ class Definer {
         const Numbers<size_t> all(n.numbers);
         return xnn_define_static_constant_pad(subgraph_, all.values, all.values + all.count / 2,
                                               n.parameters[0], in[0], output, 0);
+      }
+      case blob::Kind::deconvolution:
+        return deconvolution(n, output);
+      case blob::Kind::resize_bilinear: {
+        const Numbers<size_t> all(n.numbers);
+        return xnn_define_static_resize_bilinear_2d(
+            subgraph_, all.values[0], all.values[1], in[0], output,
+            all.values[2] == 1 ? XNN_FLAG_ALIGN_CORNERS : 0);
       }
     }
     return xnn_status_invalid_parameter;
@@ -153,6 +160,23 @@ class Definer {
         static_cast<uint32_t>(filter.sizes[2]), v[0], v[1], v[4], v[5],
         static_cast<uint32_t>(filter.sizes[3] / channels), static_cast<size_t>(channels), -infinity,
         infinity, n.inputs[0], n.inputs[1], n.inputs[2], output, 0);
+  }
+
+  xnn_status deconvolution(const NodeView& n, uint32_t output) {
+    const Numbers<uint32_t> all(n.numbers);
+    const uint32_t* v = all.values;
+    const Shape& filter = shapes_[n.inputs[1]];
+    return xnn_define_deconvolution_2d(
+        subgraph_, v[2], v[3], v[2], v[3], v[6], v[7], static_cast<uint32_t>(filter.sizes[1]),
+        static_cast<uint32_t>(filter.sizes[2]), v[0], v[1], v[4], v[5], 1,
+        static_cast<size_t>(filter.sizes[3]), static_cast<size_t>(filter.sizes[0]), -infinity,
+        infinity, n.inputs[0], n.inputs[1], n.inputs[2], output, 0);
+  }
+
+  xnn_status reduction(const NodeView& n, xnn_reduce_operator op, uint32_t output) {
+    const Numbers<size_t> axes(n.numbers.part(1, n.numbers.size() - 1));
+    return xnn_define_static_reduce(subgraph_, op, axes.count, axes.values, n.inputs[0], output,
+                                    n.numbers[0] == 1 ? XNN_FLAG_KEEP_DIMS : 0);
   }
 
   xnn_status pool(const NodeView& n, uint32_t output) {

@@ -20,6 +20,7 @@ Inputs inputs_of(blob::Kind kind) {
   switch (kind) {
     case blob::Kind::convolution:
     case blob::Kind::depthwise:
+    case blob::Kind::deconvolution:
     case blob::Kind::fully_connected:
       return {3, 3, 2};
     case blob::Kind::binary:
@@ -35,7 +36,7 @@ Inputs inputs_of(blob::Kind kind) {
 bool has_function(const NodeView& n) {
   using F = blob::Function;
   if (n.kind == blob::Kind::unary) return n.function >= F::clamp && n.function <= F::tanh;
-  if (n.kind == blob::Kind::binary) return n.function >= F::add && n.function <= F::minimum;
+  if (n.kind == blob::Kind::binary) return n.function >= F::add && n.function <= F::prelu;
   return n.function == F::none;
 }
 

@@ -71,6 +71,42 @@ bool infer_convolution(const NodeView& n, const Shape* const* in, Shape& result)
          Window{window, numbers, numbers + 2, numbers + 4}.slide(x, result);
 }
 
+bool infer_deconvolution(const NodeView& n, const Shape* const* in, Shape& result) {
+  const Shape &x = *in[0], &filter = *in[1];
+  if (x.rank != 4 || filter.rank != 4 || n.numbers.size() != 8 || filter.sizes[3] != x.sizes[3] ||
+      !are_between(n.numbers.part(0, 2), 1, most_step) ||
+      !are_between(n.numbers.part(2, 2), 0, most_step) ||
+      !are_between(n.numbers.part(4, 2), 1, most_step) ||
+      !are_between(n.numbers.part(6, 2), 0, most_step))
+    return false;
+  const int64_t* strides = n.numbers.data();
+  const int64_t *paddings = strides + 2, *dilations = strides + 4, *more = strides + 6;
+  result = x;
+  result.sizes[3] = filter.sizes[0];
+  for (int d = 0; d < 2; ++d) {
+    const int64_t window = filter.sizes[d + 1], covered = dilations[d] * (window - 1) + 1;
+    if (window > most_step || x.sizes[d + 1] > most_elements / most_step || more[d] >= strides[d] ||
+        paddings[d] >= covered)
+      return false;
+    const int64_t size = strides[d] * (x.sizes[d + 1] - 1) + more[d] + covered - 2 * paddings[d];
+    if (size < 1) return false;
+    result.sizes[d + 1] = static_cast<index_t>(size);
+  }
+  return fits_bias(in[2], filter.sizes[0]);
+}
+
+bool infer_resize(const NodeView& n, const Shape& x, Shape& result) {
+  if (x.rank != 4 || n.numbers.size() != 3 || !are_between(n.numbers.part(0, 2), 1, most_step) ||
+      !are_between(n.numbers.part(2, 1), 0, 1))
+    return false;
+  result = x;
+  for (int d = 0; d < 2; ++d) {
+    if (x.sizes[d + 1] > most_step) return false;
+    result.sizes[d + 1] = static_cast<index_t>(n.numbers[d]);
+  }
+  return true;
+}
+
 bool infer_fully_connected(const Shape* const* in, Shape& result) {
   const Shape &x = *in[0], &filter = *in[1];
   if (x.rank < 1 || filter.rank != 2 || x.sizes[x.rank - 1] != filter.sizes[1]) return false;
@@ -104,7 +140,7 @@ bool infer_pool(const NodeView& n, const Shape& x, Shape& result) {
   return Window{window, strides, paddings, dilations}.slide(x, result);
 }
 
-bool infer_mean(const NodeView& n, const Shape& x, Shape& result) {
+bool infer_reduction(const NodeView& n, const Shape& x, Shape& result) {
   if (n.numbers.size() < 2 || n.numbers[0] < 0 || n.numbers[0] > 1) return false;
   const bool keeps = n.numbers[0] == 1;
   bool reduced[most_dimensions] = {};
@@ -229,7 +265,8 @@ bool infer_kind(const NodeView& n, const Shape* const* in, Shape& result) {
     case blob::Kind::average_pool:
       return infer_pool(n, x, result);
     case blob::Kind::mean:
-      return infer_mean(n, x, result);
+    case blob::Kind::sum:
+      return infer_reduction(n, x, result);
     case blob::Kind::softmax:
       return result = x, n.numbers.empty() && x.rank > 0;
     case blob::Kind::concatenate:
@@ -242,6 +279,10 @@ bool infer_kind(const NodeView& n, const Shape* const* in, Shape& result) {
       return infer_reshape(n, x, result);
     case blob::Kind::pad:
       return infer_pad(n, x, result);
+    case blob::Kind::deconvolution:
+      return infer_deconvolution(n, in, result);
+    case blob::Kind::resize_bilinear:
+      return infer_resize(n, x, result);
   }
   return false;
 }

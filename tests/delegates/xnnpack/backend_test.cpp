@@ -1,4 +1,6 @@
 // The backend on the device: sizes that change, threads, memory.
+#include <memory>
+
 #include "delegated.h"
 #include "taper/examples/support/allocations.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
@@ -111,6 +113,39 @@ TEST(xnnpack_backend, packs_weights_once_for_a_method) {
   const size_t packed = memory_use().bytes;
   ASSERT_TRUE(module.value().method("forward").ok());
   EXPECT_LE(memory_use().bytes, packed) << "the instance that was measured is used again";
+}
+
+TEST(xnnpack_backend, packs_weights_once_for_all_sessions) {
+  const Tensor large = random_tensor({512, 512}, 60);
+  const size_t bytes = 512 * 512 * sizeof(float);
+  Delegated program([&](const Tensor& x) { return linear(x, large); }, {1, 512});
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  const std::vector<float> x = random_tensor({1, 512}, 61).to_vector<float>();
+  const std::vector<float> want = call(module.value(), random_tensor({1, 512}, 61));
+  const size_t one = memory_use().bytes;
+  struct alignas(64) Memory {
+    std::byte session[1 << 12], method[1 << 16];
+  };
+  std::vector<std::unique_ptr<Memory>> memory;
+  std::vector<Session> sessions;
+  std::vector<Method> methods;
+  for (int i = 0; i < 3; ++i) {
+    memory.push_back(std::make_unique<Memory>());
+    Result<Session> session = Session::create(module.value().program(), memory.back()->session);
+    ASSERT_TRUE(session.ok());
+    sessions.push_back(session.value());
+    Result<Method> method = Method::create(sessions.back(), "forward", {memory.back()->method});
+    ASSERT_TRUE(method.ok());
+    methods.push_back(method.value());
+    ASSERT_EQ(methods.back().set_input(0, x.data()), Error::ok);
+    ASSERT_EQ(methods.back().execute(), Error::ok);
+    const auto* y = static_cast<const float*>(methods.back().output(0).data);
+    EXPECT_EQ(std::vector<float>(y, y + 512), want);
+  }
+  EXPECT_LT(memory_use().bytes, one + bytes);
+  for (Method& method : methods) EXPECT_EQ(method.close(), Error::ok);
+  for (Session& session : sessions) EXPECT_EQ(session.close(), Error::ok);
 }
 
 TEST(xnnpack_backend, works_after_a_call_that_was_cancelled) {

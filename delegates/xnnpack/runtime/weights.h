@@ -1,0 +1,72 @@
+// The constants of an instruction, and what the library packed of them, once for all sessions.
+#pragma once
+#include <xnnpack.h>
+
+#include <atomic>
+
+#include "taper/delegates/xnnpack/runtime/memory.h"
+#include "taper/delegates/xnnpack/runtime/part.h"
+
+namespace taper::delegates::xnnpack {
+
+/// Packed weights only become more until the program is closed, so threads read them without locks.
+class Weights {
+ public:
+  /// nullptr: there is no memory. `shapes` are those of the constants.
+  static Weights* create(Memory& memory, const Part& part, const Shape* shapes,
+                         const void* const* addresses);
+  /// No engine uses it any more.
+  static void destroy(Memory& memory, Weights* weights);
+
+  /// Whether these constants lie at these addresses.
+  bool are_at(const void* const* addresses) const;
+  /// Whether the constants have these sizes. The library does not look at them again.
+  bool have_sizes(const Shape* constants) const;
+  const void* const* addresses() const {
+    return reinterpret_cast<const void* const*>(sizes() + count_);
+  }
+
+  Weights* next = nullptr;  ///< of the same blob
+
+ private:
+  friend class PackedWeights;
+  struct Packed;
+
+  static size_t bytes_of(index_t constants) {
+    return sizeof(Weights) + static_cast<size_t>(constants) * (sizeof(Shape) + sizeof(void*));
+  }
+  // of the constants, behind the object
+  Shape* sizes() { return reinterpret_cast<Shape*>(this + 1); }
+  const Shape* sizes() const { return reinterpret_cast<const Shape*>(this + 1); }
+
+  index_t count_ = 0;
+  std::atomic<Packed*> packed_{nullptr};
+};
+
+/// What the library asks when it makes the operators of one engine. It asks in the same order for
+/// every engine of a part. So an entry is found by its turn, and by the key of the library, which
+/// alone does not tell all operators apart.
+class PackedWeights {
+ public:
+  PackedWeights(Memory& memory, Weights& weights);
+  ~PackedWeights();
+  PackedWeights(const PackedWeights&) = delete;
+
+  xnn_weights_cache_t provider() { return &provider_; }
+
+ private:
+  using Key = xnn_weights_cache_look_up_key;
+
+  size_t look_up(const Key& key);
+  void* reserve(size_t bytes);
+  size_t insert(const Key& key, void* elements);
+  void drop_reserved();
+
+  Memory& memory_;
+  Weights& weights_;
+  Weights::Packed* reserved_ = nullptr;  ///< the library writes there
+  uint32_t turn_ = 0;
+  xnn_weights_cache_provider provider_{};
+};
+
+}  // namespace taper::delegates::xnnpack
