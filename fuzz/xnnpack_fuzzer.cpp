@@ -66,10 +66,10 @@ Words part_of(Input& in, uint32_t operands, uint32_t constants, size_t& bytes) {
   std::vector<flatbuffers::Offset<blob::Node>> nodes;
   const uint32_t count = 1 + in.below(8);
   for (uint32_t n = 0; n < count; ++n) {
-    const auto kind = static_cast<blob::Kind>(in.below(16));
+    const auto kind = static_cast<blob::Kind>(in.below(19));
     auto function = blob::Function::none;
     if (kind == blob::Kind::unary) function = static_cast<blob::Function>(in.below(18));
-    if (kind == blob::Kind::binary) function = static_cast<blob::Function>(32 + in.below(7));
+    if (kind == blob::Kind::binary) function = static_cast<blob::Function>(32 + in.below(8));
     std::vector<uint32_t> inputs(in.below(6));
     for (uint32_t& i : inputs) {
       const uint8_t choice = in.next();

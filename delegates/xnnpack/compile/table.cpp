@@ -51,18 +51,50 @@ bool is_one(const Scalar* s) { return s != nullptr && real(*s) == 1; }
 
 // ---- convolutions ----
 
+std::string refuses_weights(const Value* weight, const Value* bias) {
+  const bool are = is_constant(weight) && (bias == nullptr || is_constant(bias));
+  return are ? "" : "a weight or a bias is no constant";
+}
+
+std::string refuses_transposed(const Call<ops::convolution>& c) {
+  if (c.get<"input">()->type.rank != 4) return "only images of two dimensions are taken";
+  if (!proves_equal(c.get<"groups">(), 1)) return "transposed convolutions of groups are not taken";
+  const std::vector<int64_t> strides = pair_of(c.get<"stride">(), {1, 1}),
+                             paddings = pair_of(c.get<"padding">(), {0, 0}),
+                             dilations = pair_of(c.get<"dilation">(), {1, 1}),
+                             more = pair_of(c.get<"output_padding">(), {0, 0});
+  for (size_t d = 0; d < 2; ++d) {
+    const int64_t window = c.get<"weight">()->type.sizes[d + 2].value();
+    if (more[d] >= strides[d]) return "its output_padding is not smaller than its stride";
+    if (paddings[d] > dilations[d] * (window - 1)) return "its padding is larger than its window";
+  }
+  return refuses_weights(c.get<"weight">(), c.get<"bias">());
+}
+
 std::string refuses_convolution(const Node& node) {
   const Call<ops::convolution> c(node);
-  const Value* bias = c.get<"bias">();
-  if (c.get<"transposed">()) return "transposed convolutions are not taken";
+  if (c.get<"transposed">()) return refuses_transposed(c);
   if (c.get<"input">()->type.rank != 4) return "only images of two dimensions are taken";
-  if (!is_constant(c.get<"weight">()) || (bias != nullptr && !is_constant(bias)))
-    return "a weight or a bias is no constant";
-  return "";
+  return refuses_weights(c.get<"weight">(), c.get<"bias">());
+}
+
+void lower_transposed(Lowering& out, const Node& node) {
+  const Call<ops::convolution> c(node);
+  const Value* bias = c.get<"bias">();
+  // weights are (inputs, outputs, height, width)
+  const Ref filter = out.permuted(c.get<"weight">(), {1, 2, 3, 0});
+  const Ref result = out.add(
+      Kind::deconvolution, Function::none,
+      {out.ref(c.get<"input">(), Order::channels_last), filter,
+       bias == nullptr ? Ref() : out.ref(bias)},
+      joined({pair_of(c.get<"stride">(), {1, 1}), pair_of(c.get<"padding">(), {0, 0}),
+              pair_of(c.get<"dilation">(), {1, 1}), pair_of(c.get<"output_padding">(), {0, 0})}));
+  out.define(node.result(), result, Order::channels_last);
 }
 
 void lower_convolution(Lowering& out, const Node& node) {
   const Call<ops::convolution> c(node);
+  if (c.get<"transposed">()) return lower_transposed(out, node);
   const Value *x = c.get<"input">(), *weight = c.get<"weight">(), *bias = c.get<"bias">();
   const int64_t groups = c.get<"groups">().value(), inputs = weight->type.sizes[1].value();
   // weights are (outputs, inputs / groups, height, width)
@@ -84,11 +116,8 @@ void lower_convolution(Lowering& out, const Node& node) {
 
 std::string refuses_linear(const Node& node) {
   const Call<ops::linear> c(node);
-  const Value* bias = c.get<"bias">();
   if (c.get<"weight">()->type.rank != 2) return "the weight is no matrix";
-  if (!is_constant(c.get<"weight">()) || (bias != nullptr && !is_constant(bias)))
-    return "a weight or a bias is no constant";
-  return "";
+  return refuses_weights(c.get<"weight">(), c.get<"bias">());
 }
 void lower_linear(Lowering& out, const Node& node) {
   const Call<ops::linear> c(node);
@@ -102,9 +131,7 @@ std::string refuses_addmm(const Node& node) {
   const Call<ops::addmm> c(node);
   if (!is_one(c.get<"alpha">()) || !is_one(c.get<"beta">())) return "alpha or beta is not 1";
   if (c.get<"self">()->type.rank != 1) return "what is added is no vector";
-  if (!is_constant(c.get<"self">()) || !is_constant(c.get<"mat2">()))
-    return "a weight or a bias is no constant";
-  return "";
+  return refuses_weights(c.get<"mat2">(), c.get<"self">());
 }
 void lower_addmm(Lowering& out, const Node& node) {
   const Call<ops::addmm> c(node);
@@ -176,24 +203,54 @@ void lower_avg_pool(Lowering& out, const Node& node) {
              Order::channels_last);
 }
 
-std::string refuses_mean(const Node& node) {
-  const Call<ops::mean_dim> c(node);
-  const std::vector<Dim>* dims = c.get<"dim">();
+template <const Operator& op>
+std::string refuses_reduction(const Node& node) {
+  const Call<op> c(node);
+  const std::vector<Dim>* dims = c.template get<"dim">();
   return dims == nullptr || dims->empty() ? "it has no list of dimensions" : "";
 }
-void lower_mean(Lowering& out, const Node& node) {
-  const Call<ops::mean_dim> c(node);
-  const Value* x = c.get<"self">();
+template <const Operator& op, Kind kind>
+void lower_reduction(Lowering& out, const Node& node) {
+  const Call<op> c(node);
+  const Value* x = c.template get<"self">();
   std::vector<int64_t> axes;
-  for (const Dim d : *c.get<"dim">()) axes.push_back(axis_of(d, x->type.rank));
-  const bool keeps = c.get<"keepdim">();
+  for (const Dim d : *c.template get<"dim">()) axes.push_back(axis_of(d, x->type.rank));
+  const bool keeps = c.template get<"keepdim">();
   const Order order = keeps ? out.natural_order(x) : Order::plain;
   constexpr int64_t place[] = {0, 3, 1, 2};  // of a plain dimension with channels last
   if (order == Order::channels_last)
     for (int64_t& a : axes) a = place[a];
   std::ranges::sort(axes);
   axes.insert(axes.begin(), keeps ? 1 : 0);
-  out.define(node.result(), out.add(Kind::mean, Function::none, {out.ref(x, order)}, axes), order);
+  out.define(node.result(), out.add(kind, Function::none, {out.ref(x, order)}, axes), order);
+}
+
+// ---- resizing ----
+
+/// The scale of a result that has exactly scale * size pixels is what the library computes.
+bool is_ratio(const double* scale, Dim from, Dim to) {
+  return scale == nullptr ||
+         static_cast<double>(to.value()) == *scale * static_cast<double>(from.value());
+}
+std::string refuses_resize(const Node& node) {
+  const Call<ops::upsample_bilinear2d> c(node);
+  const Dim* from = c.get<"self">()->type.sizes + 2;
+  const Dim* to = node.result()->type.sizes + 2;
+  for (int d = 0; d < 2; ++d)
+    if (!from[d].is_constant() || !to[d].is_constant()) return "a size of an image is symbolic";
+  if (!c.get<"align_corners">() && (!is_ratio(c.get<"scales_h">(), from[0], to[0]) ||
+                                    !is_ratio(c.get<"scales_w">(), from[1], to[1])))
+    return "its scale is not that of its sizes";
+  return "";
+}
+void lower_resize(Lowering& out, const Node& node) {
+  const Call<ops::upsample_bilinear2d> c(node);
+  const Dim* to = node.result()->type.sizes + 2;
+  const Ref x = out.ref(c.get<"self">(), Order::channels_last);
+  out.define(node.result(),
+             out.add(Kind::resize_bilinear, Function::none, {x},
+                     {to[0].value(), to[1].value(), c.get<"align_corners">() ? 1 : 0}),
+             Order::channels_last);
 }
 
 // ---- pointwise ----
@@ -462,7 +519,10 @@ const Row rows[] = {
     {&ops::bmm, nullptr, lower_bmm, heavy},
     {&ops::max_pool2d, refuses_pool<ops::max_pool2d>, lower_max_pool},
     {&ops::avg_pool2d, refuses_avg_pool, lower_avg_pool},
-    {&ops::mean_dim, refuses_mean, lower_mean},
+    {&ops::mean_dim, refuses_reduction<ops::mean_dim>, lower_reduction<ops::mean_dim, Kind::mean>},
+    {&ops::sum_dim_IntList, refuses_reduction<ops::sum_dim_IntList>,
+     lower_reduction<ops::sum_dim_IntList, Kind::sum>},
+    {&ops::upsample_bilinear2d, refuses_resize, lower_resize},
     {&ops::relu, nullptr, lower_relu},
     {&ops::hardtanh, refuses_hardtanh, lower_hardtanh},
     {&ops::clamp, refuses_clamp, lower_clamp},
@@ -487,6 +547,7 @@ const Row rows[] = {
     {&ops::div_Tensor, nullptr, lower_tensors<Function::divide>},
     {&ops::maximum, nullptr, lower_tensors<Function::maximum>},
     {&ops::minimum, nullptr, lower_tensors<Function::minimum>},
+    {&ops::_prelu_kernel, nullptr, lower_tensors<Function::prelu>},
     {&ops::add_Scalar, refuses_scalar_and_alpha<ops::add_Scalar>,
      lower_scalar<ops::add_Scalar, Function::add>},
     {&ops::sub_Scalar, refuses_scalar_and_alpha<ops::sub_Scalar>,

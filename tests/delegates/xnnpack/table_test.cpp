@@ -35,6 +35,35 @@ TEST(xnnpack, takes_grouped_and_depthwise_convolutions) {
   expect_as_eager([&](const Tensor& x) { return conv2d(x, doubled, bias, 1, 0, 1, 6); }, images);
 }
 
+TEST(xnnpack, takes_transposed_convolutions) {
+  const Tensor up = random_tensor({6, 4, 3, 2}, 22), bias = random_tensor({4}, 23);
+  expect_as_eager([&](const Tensor& x) { return conv_transpose2d(x, up); }, images);
+  expect_as_eager(
+      [&](const Tensor& x) {
+        return conv_transpose2d(x, up, bias, 2, 1, {1, 0});
+      },
+      images);
+  expect_as_eager(
+      [&](const Tensor& x) {
+        return conv_transpose2d(x, up, bias, {3, 2}, 0, {2, 1}, 1, 2);
+      },
+      images);
+}
+
+TEST(xnnpack, resizes_images) {
+  const auto resized = [](eager::Ints size, bool align) {
+    expect_as_eager(
+        [=](const Tensor& x) {
+          return interpolate(conv2d(x, same_channels), {size[0], size[1]}, "bilinear", align);
+        },
+        images);
+  };
+  resized({18, 22}, false);
+  resized({5, 30}, false);
+  resized({18, 22}, true);
+  resized({1, 4}, true);
+}
+
 TEST(xnnpack, takes_matrix_products) {
   const Tensor weight = random_tensor({5, 8}, 11), bias = random_tensor({5}, 12),
                batches = random_tensor({4, 8, 8}, 13);
@@ -66,6 +95,12 @@ TEST(xnnpack, takes_means) {
   expect_as_eager(behind({-1, -2}, false), images);
   expect_as_eager(behind({1}, true), images);
   expect_as_eager([&](const Tensor& x) { return mean(linear(x, square), {0}, false); }, vectors);
+  expect_as_eager([&](const Tensor& x) { return sum(linear(x, square), {-1}, true); }, vectors);
+  expect_as_eager(
+      [&](const Tensor& x) {
+        return sum(conv2d(x, same_channels), {2, 3}, true);
+      },
+      images);
 }
 
 TEST(xnnpack, takes_functions_of_one_tensor) {
@@ -96,6 +131,9 @@ TEST(xnnpack, takes_functions_of_two_tensors) {
   expect_pointwise([](const Tensor& x) { return x / (sigmoid(x) + 1); });
   expect_pointwise([](const Tensor& x) { return maximum(x, neg(x)); });
   expect_pointwise([](const Tensor& x) { return minimum(x, sigmoid(x)); });
+  expect_pointwise([](const Tensor& x) { return prelu(x, Tensor::from<float>({0.25f}, {1})); });
+  const Tensor slopes = random_tensor({6}, 24);
+  expect_as_eager([&](const Tensor& x) { return prelu(conv2d(x, same_channels), slopes); }, images);
   expect_pointwise([](const Tensor& x) { return ((x + 2) * 3 - 1) / 2; });
 }
 
