@@ -37,6 +37,7 @@ struct ExportOptions {
   /// A backend that was handed in (partition/delegate.h). It gets the parts that it runs faster.
   std::string backend;
   bool require_backend = false;  ///< refuse a program with nodes that the backend does not run
+  bool each_node = false;        ///< a delegate for each node: slower, to profile and to compare
   int64_t test_bytes = 1 << 20;  ///< a larger test is left out, and the report says so
   std::function<void(const std::string& stage)> stage;  ///< told what begins: passes, planning, …
   /// Sees the graph of each method after each pass (passes/passes.h).

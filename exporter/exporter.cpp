@@ -34,7 +34,8 @@ std::function<int(ir::Graph&)> delegates_to(const ExportOptions& options,
                                             std::vector<std::string>& notes) {
   const partition::Delegate& delegate = partition::find_delegate(options.backend);
   return [&](ir::Graph& graph) {
-    const partition::PartitionReport report = partition::partition(graph, delegate);
+    const partition::PartitionReport report =
+        partition::partition(graph, delegate, options.each_node);
     std::ostringstream text;
     text << graph.name() << ": " << options.backend << " runs " << report;
     if (options.require_backend && report.left_count() > 0)

@@ -28,7 +28,7 @@ struct ExportArguments {
   std::string target, print_after, backend, required;
   std::optional<int64_t> memory;
   LanguageModelExport language;
-  bool exact = false, no_tests = false;
+  bool exact = false, no_tests = false, each_node = false;
 };
 
 void write(const std::string& path, const LinkedProgram& program,
@@ -38,6 +38,11 @@ void write(const std::string& path, const LinkedProgram& program,
   writer(text, program);
   io::write_file(path, std::as_bytes(std::span(text.view())));
   out << "wrote " << path << '\n';
+}
+
+void require_backend_for_its_options(const ExportArguments& options) {
+  if (options.each_node && options.backend.empty() && options.required.empty())
+    throw UsageError("--each-node", "it needs --backend or --require");
 }
 
 /// Throws if two models would become methods of one name.
@@ -58,6 +63,7 @@ Target target_of(const ExportArguments& options) {
 
 /// The options of a program that hold for models of every kind.
 ExportOptions options_of(const ExportArguments& options) {
+  require_backend_for_its_options(options);
   ExportOptions written;
   written.quiet = true, written.exact = options.exact, written.name = options.name;
   written.target = target_of(options), written.weights = options.weights;
@@ -66,6 +72,7 @@ ExportOptions options_of(const ExportArguments& options) {
   if (options.dtype == "bf16") written.dtype = DType::bf16;
   written.backend = options.required.empty() ? options.backend : options.required;
   written.require_backend = !options.required.empty();
+  written.each_node = options.each_node;
   return written;
 }
 
@@ -159,6 +166,7 @@ void require_no_options_of_models(const ExportArguments& options) {
                                                 {options.memory.has_value(), "--memory"},
                                                 {!options.backend.empty(), "--backend"},
                                                 {!options.required.empty(), "--require"},
+                                                {options.each_node, "--each-node"},
                                                 {options.dtype != "f32", "--dtype"},
                                                 {options.no_tests, "--no-tests"}};
   for (const auto& [is_given, name] : given)
@@ -247,6 +255,9 @@ void add_export_command(CommandLine& line, std::ostream& out) {
               "The same; refuses a model with a part that the backend does not take")
       .excludes(exact)
       .excludes(backend);
+  command.flag("--each-node", options->each_node,
+               "With a backend: each node is a part of its own. This is slower, and lets profile "
+               "and compare see every node");
   command.option("--context N", options->language.context,
                  "Language models: the most tokens of a text; default: as the model was trained");
   command

@@ -51,6 +51,7 @@ struct Result {
   /// Lies as (batch, height, width, channels). The model's may have channels first.
   bool has_channels_last = false;
   bool is_fused = false;  ///< the end of several operators, the last of which gave it its name
+  bool is_delegate = false;
 };
 
 struct Output {

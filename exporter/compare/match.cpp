@@ -39,8 +39,11 @@ bool are_comparable(const Result& a, const Result& b) {
          (x == y || (is_floating(x) && is_floating(y)));
 }
 
-/// Whether it is a convolution with folded weights, whose result includes the next operator.
-bool gives_more(const Result& r) { return r.is_folded && r.op.find("conv") != r.op.npos; }
+/// Whether it is a convolution with folded weights, whose result includes the next operator. A
+/// delegate may be one.
+bool gives_more(const Result& r) {
+  return r.is_folded && (r.op.find("conv") != r.op.npos || r.is_delegate);
+}
 
 using Indices = std::vector<size_t>;
 /// The first results of the nodes of each line of each module, without views.

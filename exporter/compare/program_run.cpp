@@ -121,8 +121,8 @@ class Watch {
     if (is_last) channels_last_.insert(v);
     results_.push_back({text_.value_name(v), result, text_.instruction_name(in), first_input(in),
                         text_.instruction_module(index), text_.instruction_source(index),
-                        std::move(array), false, reads_folded_weights(in), is_last,
-                        is_fused(index)});
+                        std::move(array), false, reads_folded_weights(in), is_last, is_fused(index),
+                        in.kind() == format::InstructionKind::delegate});
   }
 
   /// Whether the instruction runs a program of pointwise operators.

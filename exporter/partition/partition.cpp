@@ -15,6 +15,14 @@ bool computes(const ir::Node& node) {
   return node.op->category != Category::view && !ir::is_control(node);
 }
 
+/// A part for each node that computes. Views stay in the graph.
+std::vector<Part> pieces_of(const Part& part) {
+  std::vector<Part> pieces;
+  for (ir::Node* node : part)
+    if (computes(*node)) pieces.push_back({node});
+  return pieces;
+}
+
 class Reporter {
  public:
   void leave(const ir::Node& node, const std::string& reason) {
@@ -47,7 +55,7 @@ std::ostream& operator<<(std::ostream& out, const PartitionReport& r) {
   return out;
 }
 
-PartitionReport partition(ir::Graph& graph, const Delegate& delegate) {
+PartitionReport partition(ir::Graph& graph, const Delegate& delegate, bool each_node) {
   PartitionReport report;
   Reporter reporter;
   std::map<const ir::Node*, std::string> refused;
@@ -61,11 +69,13 @@ PartitionReport partition(ir::Graph& graph, const Delegate& delegate) {
       for (const ir::Node* node : part) refused[node] = "its part is too small to pay";
       continue;
     }
-    ++report.parts;
     for (const ir::Node* node : part) report.delegated += computes(*node);
     for (const ir::Node* node : part) refused.erase(node);
-    replace_part(graph, part, delegate.name(),
-                 [&](const ir::Node& node) { return delegate.refuses(node).empty(); });
+    for (const Part& piece : each_node ? pieces_of(part) : std::vector<Part>{part}) {
+      ++report.parts;
+      replace_part(graph, piece, delegate.name(),
+                   [&](const ir::Node& node) { return delegate.refuses(node).empty(); });
+    }
   }
   for (const ir::Node& node : graph.nodes())
     if (computes(node)) reporter.leave(node, refused[&node]);

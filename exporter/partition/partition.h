@@ -28,6 +28,9 @@ std::ostream& operator<<(std::ostream& out, const PartitionReport& report);
 ///
 /// A part is a connected set of nodes that the delegate takes. No path leads out of a part and back
 /// into it. Parts that do not pay stay as they are. The bodies of branches and loops stay, too.
-PartitionReport partition(ir::Graph& graph, const Delegate& delegate);
+///
+/// `each_node`: each node of these parts becomes a delegate of its own. This is slower. A profile
+/// then times every node, and a comparison finds the first that differs.
+PartitionReport partition(ir::Graph& graph, const Delegate& delegate, bool each_node = false);
 
 }  // namespace taper::partition

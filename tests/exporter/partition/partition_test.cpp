@@ -68,6 +68,18 @@ TEST(partition, makes_one_delegate_of_connected_nodes) {
   EXPECT_EQ(graph->nodes().front().result()->name, "c") << "results keep their names";
 }
 
+TEST(partition, makes_a_delegate_of_each_node_if_asked_to) {
+  auto graph = graph_of(
+      "%a: f32[3, 4] = relu(%x)\n%b: f32[3, 1, 4] = unsqueeze(%a, 1)\n"
+      "%c: f32[3, 1, 4] = neg(%b)\n%d: f32[3, 1, 4] = exp(%c)\noutput \"y\" = %d\n");
+  const PartitionReport report = partition(*graph, Takes({"relu", "unsqueeze", "neg"}), true);
+  ir::verify(*graph, "partition");
+  EXPECT_THAT(operators(*graph),
+              ElementsAre("taper::delegate", "unsqueeze", "taper::delegate", "exp"));
+  EXPECT_EQ(report.parts, 2);
+  EXPECT_EQ(report.delegated, 2);
+}
+
 TEST(partition, lets_no_path_leave_a_part_and_come_back) {
   // relu → exp → add, and relu → add: one part of relu and add would need its own result
   auto graph = graph_of(
