@@ -6,6 +6,7 @@
 
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/ir/control_flow.h"
+#include "taper/exporter/partition/multiply_adds.h"
 #include "taper/exporter/partition/parts.h"
 
 namespace taper::partition {
@@ -49,7 +50,10 @@ int PartitionReport::left_count() const {
 
 std::ostream& operator<<(std::ostream& out, const PartitionReport& r) {
   out << io::counted(r.delegated, "node") << " in " << io::counted(r.parts, "delegate") << ", "
-      << r.left_count() << " left\n";
+      << r.left_count() << " left";
+  if (r.work > 0)
+    out << "; " << io::percent_text(r.delegated_work, r.work) << " of the multiplications";
+  out << '\n';
   for (const PartitionReport::Left& l : r.left)
     out << "  " << l.count << ' ' << l.op << ": " << l.reason << " (" << l.first << ")\n";
   return out;
@@ -64,12 +68,14 @@ PartitionReport partition(ir::Graph& graph, const Delegate& delegate, bool each_
     const std::string& reason = refused[&node] = delegate.refuses(node);
     return reason.empty();
   };
+  for (const ir::Node& node : graph.nodes()) report.work += multiply_adds(node);
   for (const Part& part : find_parts(graph, takes)) {
     if (!delegate.pays({part.begin(), part.end()})) {
       for (const ir::Node* node : part) refused[node] = "its part is too small to pay";
       continue;
     }
     for (const ir::Node* node : part) report.delegated += computes(*node);
+    for (const ir::Node* node : part) report.delegated_work += multiply_adds(*node);
     for (const ir::Node* node : part) refused.erase(node);
     for (const Part& piece : each_node ? pieces_of(part) : std::vector<Part>{part}) {
       ++report.parts;

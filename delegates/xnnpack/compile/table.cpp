@@ -172,12 +172,29 @@ std::vector<int64_t> window_of(const Call<op>& c) {
   return joined({size, pair_of(c.template get<"stride">(), size),
                  pair_of(c.template get<"padding">(), {0, 0})});
 }
+/// Whether the last window ends at the border, so that ceil_mode changes nothing.
+bool ends_at_border(const Value& x, const Node& pool, const std::vector<int64_t>& window) {
+  for (int d = 0; d < 2; ++d) {
+    const Dim size = x.type.sizes[d + 2], count = pool.result()->type.sizes[d + 2];
+    const auto at = static_cast<size_t>(d);
+    if (!size.is_constant() || !count.is_constant() ||
+        (count.value() - 1) * window[2 + at] + window[at] > size.value() + 2 * window[4 + at])
+      return false;
+  }
+  return true;
+}
 template <const Operator& op>
 std::string refuses_pool(const Node& node) {
   const Call<op> c(node);
   if (c.template get<"self">()->type.rank != 4) return "only batches of images are taken";
-  if (c.template get<"ceil_mode">()) return "ceil_mode is not taken";
   const std::vector<int64_t> w = window_of(c);
+  std::vector<int64_t> covered = w;
+  if constexpr (&op == &ops::max_pool2d) {
+    const std::vector<int64_t> dilation = pair_of(c.template get<"dilation">(), {1, 1});
+    for (size_t d = 0; d < 2; ++d) covered[d] = dilation[d] * (w[d] - 1) + 1;
+  }
+  if (c.template get<"ceil_mode">() && !ends_at_border(*c.template get<"self">(), node, covered))
+    return "its last window reaches beyond the image";
   return refuses_window({w[0], w[1]}, {w[2], w[3]}, {w[4], w[5]});
 }
 std::string refuses_avg_pool(const Node& node) {

@@ -82,6 +82,7 @@ TEST(xnnpack, takes_pools) {
   };
   expect_as_eager(behind([](const Tensor& x) { return max_pool2d(x, 3, 2, 1); }), images);
   expect_as_eager(behind([](const Tensor& x) { return max_pool2d(x, {2, 3}); }), images);
+  expect_as_eager(behind([](const Tensor& x) { return max_pool2d(x, 3, 2, 0, 1, true); }), images);
   expect_as_eager(behind([](const Tensor& x) { return avg_pool2d(x, {3, 2}); }), images);
   expect_as_eager(behind([](const Tensor& x) { return avg_pool2d(x, 3, 2, 1, false, false); }),
                   images);

@@ -80,6 +80,16 @@ TEST(partition, makes_a_delegate_of_each_node_if_asked_to) {
   EXPECT_EQ(report.delegated, 2);
 }
 
+TEST(partition, says_what_part_of_the_multiplications_is_delegated) {
+  auto graph = ir::parse(
+      "graph f\ninput \"x\" = %x: f32[2, 3]\ninput \"w\" = %w: f32[5, 3]\n"
+      "input \"m\" = %m: f32[5, 9]\n%a: f32[2, 5] = linear(%x, %w, none)\n"
+      "%b: f32[2, 9] = mm(%a, %m)\noutput \"y\" = %b\n");
+  const PartitionReport report = partition(*graph, Takes({"linear"}));
+  EXPECT_EQ(report.delegated_work, 2 * 5 * 3);
+  EXPECT_EQ(report.work, 2 * 5 * 3 + 2 * 9 * 5);
+}
+
 TEST(partition, lets_no_path_leave_a_part_and_come_back) {
   // relu → exp → add, and relu → add: one part of relu and add would need its own result
   auto graph = graph_of(
