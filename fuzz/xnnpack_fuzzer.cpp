@@ -39,15 +39,23 @@ class Input {
 
 /// A tensor with elements, and a guard behind them that nobody may change.
 struct Tensor {
-  explicit Tensor(const Shape& s) : shape(s), elements(numel() + guard, 1.5f) {}
-  size_t numel() const { return static_cast<size_t>(shape.numel()); }
-  bool is_intact() const {
-    return std::all_of(elements.begin() + static_cast<std::ptrdiff_t>(numel()), elements.end(),
-                       [](float e) { return e == 1.5f; });
+  Tensor(const Shape& s, DType d) : shape(s), dtype(d) {
+    const size_t count = bytes() / sizeof(uint16_t) + guard;
+    elements.assign(count, 0x3f3f);  // 0.747 as f32
   }
-  static constexpr size_t guard = 32;
+  size_t bytes() const {
+    const size_t size = static_cast<size_t>(shape.numel()) * size_of(dtype);
+    return (size + 1) / 2 * 2;
+  }
+  bool is_intact() const {
+    return std::all_of(elements.begin() + static_cast<std::ptrdiff_t>(bytes() / 2), elements.end(),
+                       [](uint16_t e) { return e == 0x3f3f; });
+  }
+  static size_t size_of(DType d) { return d == DType::i8 ? 1 : 4; }
+  static constexpr size_t guard = 64;
   Shape shape;
-  std::vector<float> elements;
+  DType dtype;
+  std::vector<uint16_t> elements;
 };
 
 Shape shape_of(Input& in) {
@@ -68,7 +76,7 @@ Words part_of(Input& in, uint32_t operands, uint32_t constants, size_t& bytes) {
   for (uint32_t n = 0; n < count; ++n) {
     const auto kind = static_cast<blob::Kind>(in.below(19));
     auto function = blob::Function::none;
-    if (kind == blob::Kind::unary) function = static_cast<blob::Function>(in.below(18));
+    if (kind == blob::Kind::unary) function = static_cast<blob::Function>(in.below(19));
     if (kind == blob::Kind::binary) function = static_cast<blob::Function>(32 + in.below(8));
     std::vector<uint32_t> inputs(in.below(6));
     for (uint32_t& i : inputs) {
@@ -81,9 +89,23 @@ Words part_of(Input& in, uint32_t operands, uint32_t constants, size_t& bytes) {
     for (float& p : parameters) p = in.real();
     nodes.push_back(blob::CreateNodeDirect(b, kind, function, &inputs, &numbers, &parameters));
   }
+  std::vector<flatbuffers::Offset<blob::Quantized>> quantized;
+  if (in.below(2) == 1) {
+    constexpr int zeros[] = {0, 0, 0, 3, -128, 127, 128};
+    constexpr float scales[] = {0.5f, 0.5f, 0.5f, 0.01f, 1e-10f, 1e10f, 0, NAN};
+    for (uint32_t v = 0; v < operands + constants + count; ++v) {
+      const uint32_t choice = in.below(8);
+      if (choice == 0) continue;
+      const bool has_scales = choice == 1 && constants > 0;
+      quantized.push_back(blob::CreateQuantized(
+          b, v, choice == 2 ? 32 : 8, has_scales ? 0 : zeros[in.below(7)], scales[in.below(8)],
+          has_scales ? operands + in.below(constants) : no_value,
+          static_cast<uint8_t>(in.below(5))));
+    }
+  }
   std::vector<uint32_t> results(1 + in.below(3));
   for (uint32_t& r : results) r = operands + constants + in.below(count + 1);
-  b.Finish(blob::CreatePartDirect(b, operands, constants, &nodes, &results),
+  b.Finish(blob::CreatePartDirect(b, operands, constants, &nodes, &results, &quantized),
            blob::PartIdentifier());
   bytes = b.GetSize();
   Words words(bytes / 8 + 1);
@@ -104,12 +126,12 @@ void run(Backend& backend, void* loaded, const Part& part, std::vector<Tensor>& 
   ErrorInfo info;
   Context context{nullptr, 0, nullptr, &info};
   const size_t given = inputs.size(), results = static_cast<size_t>(part.results());
-  std::vector<Tensor> outputs(results, Tensor(Shape()));
+  std::vector<Tensor> outputs(results, Tensor(Shape(), DType::f32));
   std::vector<TensorRef> refs(given + results);
   std::vector<Slot> slots(given + results, Slot{});
   for (size_t i = 0; i < given + results; ++i) {
     Tensor& t = i < given ? inputs[i] : outputs[i - given];
-    refs[i] = {t.elements.data(), &t.shape, DType::f32, Layout::dense};
+    refs[i] = {t.elements.data(), &t.shape, t.dtype, Layout::dense};
     slots[i].tensor = &refs[i];
   }
   const Span<const Slot> all(slots.data(), static_cast<index_t>(slots.size()));
@@ -123,8 +145,8 @@ void run(Backend& backend, void* loaded, const Part& part, std::vector<Tensor>& 
       DType dtype = DType::f32;
       Shape shape;
       backend.result(memory.data(), static_cast<index_t>(r), dtype, shape);
-      outputs[r] = Tensor(shape);
-      refs[given + r].data = outputs[r].elements.data();
+      outputs[r] = Tensor(shape, dtype);
+      refs[given + r].data = outputs[r].elements.data(), refs[given + r].dtype = dtype;
     }
     static_cast<void>(backend.execute(memory.data(), slots.data(), context));
   }
@@ -139,13 +161,17 @@ void run(Backend& backend, void* loaded, const Part& part, std::vector<Tensor>& 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Input in(data, size);
   const uint32_t operands = 1 + in.below(2), constants = in.below(4);
-  std::vector<Tensor> inputs;
-  for (uint32_t i = 0; i < operands + constants; ++i) inputs.emplace_back(shape_of(in));
+  std::vector<Shape> shapes;
+  for (uint32_t i = 0; i < operands + constants; ++i) shapes.push_back(shape_of(in));
   size_t bytes = 0;
   const Words words = part_of(in, operands, constants, bytes);
   const Span<const std::byte> blob(reinterpret_cast<const std::byte*>(words.data()),
                                    static_cast<index_t>(bytes));
-  if (!Part::is_valid(blob) || !is_small(Part(blob), inputs)) return 0;
+  if (!Part::is_valid(blob)) return 0;
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < shapes.size(); ++i)
+    inputs.emplace_back(shapes[i], Part(blob).dtype(static_cast<index_t>(i)));
+  if (!is_small(Part(blob), inputs)) return 0;
   ErrorInfo info;
   Context context{nullptr, 0, nullptr, &info};
   void* loaded = nullptr;

@@ -62,9 +62,10 @@ struct Instance {
 };
 static_assert(alignof(Instance) <= 8 && alignof(Shape) <= 8 && alignof(xnn_external_value) <= 8);
 
-bool are_f32(Span<const Slot> slots) {
-  for (const Slot& slot : slots)
-    if (slot.tensor->dtype != DType::f32) return false;
+// Whether the tensors have the dtypes of the values from `first` on.
+bool have_dtypes(const Part& part, index_t first, Span<const Slot> slots) {
+  for (index_t i = 0; i < slots.size(); ++i)
+    if (slots[i].tensor->dtype != part.dtype(first + i)) return false;
   return true;
 }
 
@@ -124,8 +125,8 @@ Error XnnpackBackend::create(void* loaded, void* memory, const DelegateArguments
   const Part& part = instance.part();
   if (arguments.operands.size() != part.operands() ||
       arguments.constants.size() != part.constants() ||
-      arguments.results.size() != part.results() || !are_f32(arguments.operands) ||
-      !are_f32(arguments.constants))
+      arguments.results.size() != part.results() || !have_dtypes(part, 0, arguments.operands) ||
+      !have_dtypes(part, part.operands(), arguments.constants))
     return context.fail(Error::invalid_program,
                         TAPER_TEXT("the part of XNNPACK takes other arguments"));
   TAPER_TRY(take_shapes(instance, arguments, context));
@@ -156,7 +157,7 @@ Error XnnpackBackend::reshape(void* memory, const DelegateArguments& arguments, 
 
 void XnnpackBackend::result(const void* memory, index_t i, DType& dtype, Shape& shape) const {
   const Instance& instance = *static_cast<const Instance*>(memory);
-  dtype = DType::f32;
+  dtype = instance.part().dtype(instance.part().result(i));
   shape = instance.shapes()[instance.part().result(i)];
 }
 

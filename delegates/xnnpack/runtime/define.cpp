@@ -17,7 +17,7 @@ xnn_unary_operator unary_of(blob::Function f) {
       xnn_unary_log,         xnn_unary_negate,
       xnn_unary_sigmoid,     xnn_unary_square,
       xnn_unary_square_root, xnn_unary_reciprocal_square_root,
-      xnn_unary_tanh};
+      xnn_unary_tanh,        xnn_unary_convert};
   return operators[static_cast<int>(f)];
 }
 
@@ -62,10 +62,29 @@ class Definer {
     const bool constant = part_.is_constant(static_cast<uint32_t>(v));
     const void* elements = constant ? constants_[v - part_.operands()] : nullptr;
     const Dims dims(shapes_[v]);
-    uint32_t id = 0;
-    return xnn_define_tensor_value(subgraph_, xnn_datatype_fp32, dims.count, dims.sizes, elements,
-                                   static_cast<uint32_t>(v), flags, &id);
+    const auto id = static_cast<uint32_t>(v);
+    uint32_t same_id = 0;
+    const blob::Quantized* q = part_.quantized(v);
+    if (q == nullptr)
+      return xnn_define_tensor_value(subgraph_, xnn_datatype_fp32, dims.count, dims.sizes, elements,
+                                     id, flags, &same_id);
+    if (q->scales() == no_value)
+      return xnn_define_quantized_tensor_value(
+          subgraph_, q->bits() == 8 ? xnn_datatype_qint8 : xnn_datatype_qint32, q->zero_point(),
+          q->scale(), dims.count, dims.sizes, elements, id, flags, &same_id);
+    const auto* scales =
+        static_cast<const float*>(constants_[static_cast<index_t>(q->scales()) - part_.operands()]);
+    return xnn_define_channelwise_quantized_tensor_value_v2(
+        subgraph_, q->bits() == 8 ? xnn_datatype_qcint8 : xnn_datatype_qcint32, 0, scales,
+        dims.count, q->channel(), dims.sizes, elements, id, flags, &same_id);
   }
+
+  struct Bounds {
+    explicit Bounds(const NodeView& n) {
+      if (!n.parameters.empty()) low = n.parameters[0], high = n.parameters[1];
+    }
+    float low = -infinity, high = infinity;
+  };
 
   xnn_status node(const NodeView& n, uint32_t output) {
     const Span<const uint32_t> in = n.inputs;
@@ -73,17 +92,20 @@ class Definer {
       case blob::Kind::unary:
         return unary(n, output);
       case blob::Kind::binary: {
-        const xnn_binary_params unlimited{-infinity, infinity};
-        return xnn_define_binary(subgraph_, binary_of(n.function), &unlimited, in[0], in[1], output,
+        const Bounds bounds(n);
+        const xnn_binary_params params{bounds.low, bounds.high};
+        return xnn_define_binary(subgraph_, binary_of(n.function), &params, in[0], in[1], output,
                                  0);
       }
       case blob::Kind::convolution:
         return convolution(n, output);
       case blob::Kind::depthwise:
         return depthwise(n, output);
-      case blob::Kind::fully_connected:
-        return xnn_define_fully_connected(subgraph_, -infinity, infinity, in[0], in[1], in[2],
+      case blob::Kind::fully_connected: {
+        const Bounds bounds(n);
+        return xnn_define_fully_connected(subgraph_, bounds.low, bounds.high, in[0], in[1], in[2],
                                           output, 0);
+      }
       case blob::Kind::batch_matmul:
         return xnn_define_batch_matrix_multiply(subgraph_, in[0], in[1], output, 0);
       case blob::Kind::max_pool:
@@ -140,6 +162,7 @@ class Definer {
   }
 
   xnn_status convolution(const NodeView& n, uint32_t output) {
+    const Bounds bounds(n);
     const Numbers<uint32_t> all(n.numbers);
     const uint32_t *v = all.values, groups = v[6];
     const Shape& filter = shapes_[n.inputs[1]];
@@ -147,10 +170,11 @@ class Definer {
         subgraph_, v[2], v[3], v[2], v[3], static_cast<uint32_t>(filter.sizes[1]),
         static_cast<uint32_t>(filter.sizes[2]), v[0], v[1], v[4], v[5], groups,
         static_cast<size_t>(filter.sizes[3]), static_cast<size_t>(filter.sizes[0]) / groups,
-        -infinity, infinity, n.inputs[0], n.inputs[1], n.inputs[2], output, 0);
+        bounds.low, bounds.high, n.inputs[0], n.inputs[1], n.inputs[2], output, 0);
   }
 
   xnn_status depthwise(const NodeView& n, uint32_t output) {
+    const Bounds bounds(n);
     const Numbers<uint32_t> all(n.numbers);
     const uint32_t* v = all.values;
     const Shape& filter = shapes_[n.inputs[1]];
@@ -158,8 +182,8 @@ class Definer {
     return xnn_define_depthwise_convolution_2d(
         subgraph_, v[2], v[3], v[2], v[3], static_cast<uint32_t>(filter.sizes[1]),
         static_cast<uint32_t>(filter.sizes[2]), v[0], v[1], v[4], v[5],
-        static_cast<uint32_t>(filter.sizes[3] / channels), static_cast<size_t>(channels), -infinity,
-        infinity, n.inputs[0], n.inputs[1], n.inputs[2], output, 0);
+        static_cast<uint32_t>(filter.sizes[3] / channels), static_cast<size_t>(channels),
+        bounds.low, bounds.high, n.inputs[0], n.inputs[1], n.inputs[2], output, 0);
   }
 
   xnn_status deconvolution(const NodeView& n, uint32_t output) {
@@ -180,13 +204,14 @@ class Definer {
   }
 
   xnn_status pool(const NodeView& n, uint32_t output) {
+    const Bounds bounds(n);
     const Numbers<uint32_t> all(n.numbers);
     const uint32_t* v = all.values;
     if (n.kind == blob::Kind::average_pool)
       return xnn_define_average_pooling_2d(subgraph_, v[4], v[5], v[4], v[5], v[0], v[1], v[2],
-                                           v[3], -infinity, infinity, n.inputs[0], output, 0);
+                                           v[3], bounds.low, bounds.high, n.inputs[0], output, 0);
     return xnn_define_max_pooling_2d(subgraph_, v[4], v[5], v[4], v[5], v[0], v[1], v[2], v[3],
-                                     v[6], v[7], -infinity, infinity, n.inputs[0], output, 0);
+                                     v[6], v[7], bounds.low, bounds.high, n.inputs[0], output, 0);
   }
 
   xnn_status concatenate(const NodeView& n, uint32_t output) {

@@ -35,7 +35,7 @@ Inputs inputs_of(blob::Kind kind) {
 
 bool has_function(const NodeView& n) {
   using F = blob::Function;
-  if (n.kind == blob::Kind::unary) return n.function >= F::clamp && n.function <= F::tanh;
+  if (n.kind == blob::Kind::unary) return n.function >= F::clamp && n.function <= F::convert;
   if (n.kind == blob::Kind::binary) return n.function >= F::add && n.function <= F::prelu;
   return n.function == F::none;
 }
@@ -62,6 +62,90 @@ bool is_valid_node(const Part& part, const NodeView& n, uint32_t known) {
   for (const float p : n.parameters)
     if (p != p) return false;
   return true;
+}
+
+bool is_valid_quantized(const Part& part, const blob::Quantized& q, bool is_constant) {
+  if (q.bits() != 8 && (q.bits() != 32 || !is_constant)) return false;
+  if (q.scales() != no_value)
+    return is_constant && q.zero_point() == 0 && part.is_constant(q.scales()) &&
+           part.quantized(static_cast<index_t>(q.scales())) == nullptr;
+  return q.zero_point() >= -128 && q.zero_point() <= 127 && q.scale() >= 1e-10f &&
+         q.scale() <= 1e10f;
+}
+
+bool are_valid_quantized(const Part& part, const blob::Part& table) {
+  if (table.quantized() == nullptr) return true;
+  index_t before = -1;
+  for (const blob::Quantized* q : *table.quantized()) {
+    const auto value = static_cast<index_t>(q->value());
+    if (value <= before || value >= part.values()) return false;
+    before = value;
+  }
+  for (const blob::Quantized* q : *table.quantized())
+    if (!is_valid_quantized(part, *q, part.is_constant(q->value()))) return false;
+  return true;
+}
+
+bool has_one_scale(const blob::Quantized* q) {
+  return q != nullptr && q->bits() == 8 && q->scales() == no_value;
+}
+bool have_equal_scales(const blob::Quantized& a, const blob::Quantized& b) {
+  return a.scale() == b.scale() && a.zero_point() == b.zero_point();
+}
+
+// Whether a filter and a bias are as the library takes them beside an x in 8 bits.
+bool are_quantized_weights(const Part& part, const NodeView& n) {
+  const blob::Quantized* filter = part.quantized(n.inputs[1]);
+  if (filter == nullptr || filter->bits() != 8 || filter->zero_point() != 0) return false;
+  const bool depthwise = n.kind == blob::Kind::depthwise;
+  if (filter->scales() != no_value && filter->channel() != (depthwise ? 3 : 0)) return false;
+  if (n.inputs[2] == no_value) return true;
+  const blob::Quantized* bias = part.quantized(n.inputs[2]);
+  return bias != nullptr && bias->bits() == 32 && bias->zero_point() == 0 && bias->channel() == 0 &&
+         (bias->scales() == no_value) == (filter->scales() == no_value);
+}
+
+// Whether the library computes the node on values of these types.
+bool has_valid_types(const Part& part, const NodeView& n, index_t result) {
+  using K = blob::Kind;
+  using F = blob::Function;
+  const blob::Quantized *x = part.quantized(n.inputs[0]), *y = part.quantized(result);
+  if (n.kind == K::unary && n.function == F::convert)
+    return (x != nullptr || y != nullptr) && (x == nullptr || has_one_scale(x)) &&
+           (y == nullptr || has_one_scale(y));
+  bool is_float = y == nullptr, is_integer = has_one_scale(y);
+  const bool has_filter =
+      n.kind == K::convolution || n.kind == K::depthwise || n.kind == K::fully_connected;
+  for (index_t i = 0; i < n.inputs.size(); ++i) {
+    if (n.inputs[i] == no_value) continue;
+    const blob::Quantized* input = part.quantized(n.inputs[i]);
+    is_float = is_float && input == nullptr;
+    if (!has_filter || i == 0) is_integer = is_integer && has_one_scale(input);
+  }
+  if (is_float || !is_integer) return is_float;
+  switch (n.kind) {
+    case K::convolution:
+    case K::depthwise:
+    case K::fully_connected:
+      return are_quantized_weights(part, n);
+    case K::binary:
+      return n.function <= F::multiply;
+    case K::unary:
+    case K::average_pool:
+    case K::mean:
+      return true;
+    case K::max_pool:
+    case K::concatenate:
+    case K::slice:
+    case K::transpose:
+    case K::reshape:
+    case K::pad:
+      for (const uint32_t i : n.inputs)
+        if (!have_equal_scales(*part.quantized(i), *y)) return false;
+      return true;
+    default:
+      return false;
+  }
 }
 
 // The library aborts if nobody needs a result. A node behind the last one that needs it is needed
@@ -94,9 +178,12 @@ bool Part::is_valid(Span<const std::byte> bytes) {
       table.operands() > most_values || table.constants() > most_values)
     return false;
   const Part part(bytes);
+  if (!are_valid_quantized(part, table)) return false;
   const uint32_t inputs = static_cast<uint32_t>(part.inputs());
   for (index_t i = 0; i < part.nodes(); ++i)
-    if (!is_valid_node(part, part.node(i), inputs + static_cast<uint32_t>(i))) return false;
+    if (!is_valid_node(part, part.node(i), inputs + static_cast<uint32_t>(i)) ||
+        !has_valid_types(part, part.node(i), part.inputs() + i))
+      return false;
   for (index_t i = 0; i < part.results(); ++i) {
     if (part.result(i) < part.inputs() || part.result(i) >= part.values()) return false;
     for (index_t k = 0; k < i; ++k)
@@ -107,9 +194,43 @@ bool Part::is_valid(Span<const std::byte> bytes) {
   return part.results() > 0;
 }
 
+const blob::Quantized* Part::quantized(index_t value) const {
+  const auto* list = table_->quantized();
+  if (list == nullptr) return nullptr;
+  uint32_t first = 0, last = list->size();
+  while (first < last) {
+    const uint32_t middle = first + (last - first) / 2;
+    if (static_cast<index_t>(list->Get(middle)->value()) < value)
+      first = middle + 1;
+    else
+      last = middle;
+  }
+  const bool is_found =
+      first < list->size() && static_cast<index_t>(list->Get(first)->value()) == value;
+  return is_found ? list->Get(first) : nullptr;
+}
+
+DType Part::dtype(index_t value) const {
+  const blob::Quantized* q = quantized(value);
+  return q == nullptr ? DType::f32 : q->bits() == 8 ? DType::i8 : DType::i32;
+}
+
+bool Part::has_scales_for_channels(const Shape* shapes) const {
+  if (table_->quantized() == nullptr) return true;
+  for (const blob::Quantized* q : *table_->quantized()) {
+    if (q->scales() == no_value) continue;
+    const Shape &value = shapes[q->value()], &scales = shapes[q->scales()];
+    if (q->channel() >= value.rank || scales.rank != 1 ||
+        scales.sizes[0] != value.sizes[q->channel()])
+      return false;
+  }
+  return true;
+}
+
 index_t Part::infer(Shape* shapes) const {
   for (index_t i = 0; i < inputs(); ++i)
     if (!is_countable(shapes[i])) return 0;
+  if (!has_scales_for_channels(shapes)) return 0;
   for (index_t i = 0; i < nodes(); ++i) {
     const NodeView n = node(i);
     const Shape* given[most_inputs] = {};

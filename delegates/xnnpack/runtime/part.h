@@ -41,6 +41,9 @@ class Part {
   index_t result(index_t i) const {
     return static_cast<index_t>(table_->results()->Get(static_cast<uint32_t>(i)));
   }
+  /// nullptr: the value is f32.
+  const blob::Quantized* quantized(index_t value) const;
+  DType dtype(index_t value) const;
   bool is_constant(uint32_t value) const {
     const index_t i = static_cast<index_t>(value);
     return i >= operands() && i < inputs();
@@ -52,6 +55,8 @@ class Part {
   index_t infer(Shape* shapes) const;
 
  private:
+  bool has_scales_for_channels(const Shape* shapes) const;
+
   const blob::Part* table_;
 };
 

@@ -299,11 +299,30 @@ bool is_countable(const Shape& s) {
   return true;
 }
 
+bool has_valid_bounds(const NodeView& n) {
+  switch (n.kind) {
+    case blob::Kind::unary:
+    case blob::Kind::pad:
+      return true;  // their parameters are something else
+    case blob::Kind::binary:
+    case blob::Kind::convolution:
+    case blob::Kind::depthwise:
+    case blob::Kind::fully_connected:
+    case blob::Kind::max_pool:
+    case blob::Kind::average_pool:
+      return n.parameters.empty() ||
+             (n.parameters.size() == 2 && n.parameters[0] < n.parameters[1]);
+    default:
+      return n.parameters.empty();
+  }
+}
+
 bool infer_node(const NodeView& node, const Shape* const* inputs, Shape& result) {
   for (index_t i = 0; i < node.inputs.size(); ++i)
     if (inputs[i] != nullptr && !is_countable(*inputs[i])) return false;
   result = {};
-  if (!infer_kind(node, inputs, result) || !is_countable(result)) return false;
+  if (!has_valid_bounds(node) || !infer_kind(node, inputs, result) || !is_countable(result))
+    return false;
   result.make_dense();
   return true;
 }
