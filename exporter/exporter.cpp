@@ -93,6 +93,12 @@ void Exporter::test(const std::string& method, const std::vector<Tensor>& inputs
   tests_.push_back(std::move(test));
 }
 
+void Exporter::asset(io::Asset asset) {
+  if (std::ranges::find(assets_, asset.name, &io::Asset::name) != assets_.end())
+    throw ExportError("export: there is an asset called \"" + asset.name + "\" already");
+  assets_.push_back(std::move(asset));
+}
+
 void Exporter::run_passes(const ExportOptions& options, std::vector<std::string>& notes) {
   if (graphs_.empty()) throw ExportError("export: there is nothing to write; add a method first");
   if (written_) throw ExportError("export: an Exporter writes once; make another one");
@@ -127,6 +133,7 @@ emit::EmitOptions Exporter::prepare(const ExportOptions& options, const std::str
                       io::bytes_text(options.test_bytes));
   }
   tests_.clear();
+  e.assets = std::move(assets_);
   e.writing = [&options] { begin(options, "writing"); };
   begin(options, "planning");
   return e;

@@ -21,6 +21,7 @@
 #include "taper/exporter/eager/files.h"
 #include "taper/exporter/emit/report.h"
 #include "taper/exporter/export_options.h"
+#include "taper/exporter/io/asset.h"
 #include "taper/exporter/io/bundled_test.h"
 #include "taper/exporter/ir/graph.h"
 #include "taper/exporter/ir/printer.h"
@@ -125,6 +126,10 @@ class Exporter {
   void test(const std::string& method, const std::vector<Tensor>& inputs,
             const std::string& name = "");
 
+  /// Stores something beside the model in the file: labels, a tokenizer. Applications read it with
+  /// `find_asset` (runtime/extension/module/asset.h). Throws ExportError if the name is taken.
+  void asset(io::Asset asset);
+
   /// The graph of a method, as it was traced.
   ir::Graph& graph(const std::string& name);
 
@@ -187,6 +192,7 @@ class Exporter {
 
   std::vector<std::unique_ptr<ir::Graph>> graphs_;
   std::vector<io::BundledTest> tests_;
+  std::vector<io::Asset> assets_;
   bool written_ = false;
 };
 

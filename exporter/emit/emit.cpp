@@ -120,12 +120,12 @@ Pieces blobs_segment(const ProgramTables& tables, std::vector<uint64_t>& offsets
   return pieces;
 }
 
-/// The tensors of tests, laid out in the same way.
-Pieces assets_segment(const std::vector<io::BundledTest>& tests, std::vector<uint64_t>& offsets) {
+/// The tensors of tests and the assets, laid out in the same way.
+Pieces assets_segment(const Extras& extras, std::vector<uint64_t>& offsets) {
   Pieces pieces;
-  for (const io::Array* tensor : tensors_of(tests)) {
+  for (const std::span<const std::byte> bytes : bytes_of(extras)) {
     offsets.push_back(pieces.size());
-    pieces.add(tensor->raw());
+    pieces.add(bytes);
     pieces.pad(slack_bytes);
   }
   return pieces;
@@ -378,15 +378,15 @@ class Image {
       debug.add(debug_ = debug_segment(tables_, methods_));
       segments_.push_back({Kind::debug, debug});
     }
-    if (options_.tests.empty()) return;
+    const Extras extras{options_.tests, options_.assets};
+    if (extras.empty()) return;
     // at the end, so that cutting the file strips them
     std::vector<uint64_t> offsets;
-    const Pieces assets = assets_segment(options_.tests, offsets);
-    Pieces extras;
-    extras.add(extras_ =
-                   extras_table(options_.tests, static_cast<uint32_t>(segments_.size()), offsets));
+    const Pieces assets = assets_segment(extras, offsets);
+    Pieces table;
+    table.add(extras_ = extras_table(extras, static_cast<uint32_t>(segments_.size()), offsets));
     segments_.push_back({Kind::assets, assets});
-    segments_.push_back({Kind::extras, extras});
+    segments_.push_back({Kind::extras, table});
   }
 
   Bytes lay_out(uint64_t constants_checksum) const {
@@ -425,10 +425,14 @@ class Image {
     report.metadata_bytes = static_cast<int64_t>(metadata_bytes_);
     report.constant_bytes = static_cast<int64_t>(constants_.size());
     report.debug_bytes = static_cast<int64_t>(debug_.size());
+    for (const io::Asset& asset : options_.assets)
+      report.asset_bytes += static_cast<int64_t>(asset.bytes.size());
     for (const Segment& s : segments_)
       if (s.kind == format::SegmentKind::assets || s.kind == format::SegmentKind::extras)
         report.test_bytes += static_cast<int64_t>(s.pieces.size());
+    report.test_bytes = options_.tests.empty() ? 0 : report.test_bytes - report.asset_bytes;
     report.tests = static_cast<int>(options_.tests.size());
+    report.assets = static_cast<int>(options_.assets.size());
     report.exact = options_.exact;
     report.kernels = records_for(methods, kernels_);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "taper/exporter/emit/report.h"
+#include "taper/exporter/io/asset.h"
 #include "taper/exporter/io/bundled_test.h"
 #include "taper/exporter/ir/graph.h"
 #include "taper/exporter/target/target.h"
@@ -31,6 +32,7 @@ struct EmitOptions {
   std::vector<std::string> slots;
   bool debug = true;                   ///< writes source lines, module paths and value names
   std::vector<io::BundledTest> tests;  ///< tests of the methods, for tools
+  std::vector<io::Asset> assets;       ///< what lies beside the model, for applications
   /// Called when everything is planned and the file is about to be written.
   std::function<void()> writing;
 };

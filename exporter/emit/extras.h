@@ -1,20 +1,30 @@
-// The parts of a program that only tools read. The runtime never reads them, and they can be cut
-// off.
+// The parts of a program that kernels never read: tests, and assets such as a tokenizer. They lie
+// at the end of a file and can be cut off.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "taper/exporter/io/asset.h"
 #include "taper/exporter/io/bundled_test.h"
 
 namespace taper::emit {
 
-/// The tensors of all tests: their inputs, then their outputs, test after test.
-std::vector<const io::Array*> tensors_of(const std::vector<io::BundledTest>& tests);
+struct Extras {
+  const std::vector<io::BundledTest>& tests;
+  const std::vector<io::Asset>& assets;
 
-/// The segment `extras`. The elements of tensor i of `tensors_of(tests)` lie at offsets[i] in
-/// segment number `assets` of the file.
-std::vector<std::byte> extras_table(const std::vector<io::BundledTest>& tests, uint32_t assets,
+  bool empty() const { return tests.empty() && assets.empty(); }
+};
+
+/// The bytes outside of the table: the tensors of all tests, their inputs, then their outputs, test
+/// after test; then the assets.
+std::vector<std::span<const std::byte>> bytes_of(const Extras& extras);
+
+/// The segment `extras`. Element i of `bytes_of(extras)` lies at offsets[i] in segment number
+/// `segment` of the file.
+std::vector<std::byte> extras_table(const Extras& extras, uint32_t segment,
                                     const std::vector<uint64_t>& offsets);
 
 }  // namespace taper::emit

@@ -58,6 +58,7 @@ std::ostream& operator<<(std::ostream& out, const Report& r) {
     out << ", where " << counted(r.packed_at_load, "weight")
         << (r.packed_at_load == 1 ? " is" : " are") << " dense and packed at load";
   if (r.tests > 0) out << ", " << counted(r.tests, "test") << ' ' << bytes_text(r.test_bytes);
+  if (r.assets > 0) out << ", " << counted(r.assets, "asset") << ' ' << bytes_text(r.asset_bytes);
   out << '\n';
   for (const std::string& note : r.notes) out << "  " << io::printable(note) << '\n';
   return out;

@@ -41,6 +41,8 @@ struct Report {
   int64_t packed_bytes = 0;  ///< bytes of these
   int tests = 0;             ///< number of bundled calls
   int64_t test_bytes = 0;    ///< their bytes
+  int assets = 0;            ///< what lies beside the model, such as a tokenizer
+  int64_t asset_bytes = 0;   ///< their bytes
   bool exact = false;
   std::vector<MethodReport> methods;
   /// Other things that people should know, such as a test that was left out.

@@ -12,7 +12,8 @@ namespace taper::inspect {
 /// damaged.
 std::vector<io::BundledTest> bundled_tests(const ProgramFile& file);
 
-/// The file without tests, for a firmware's array. Only tests at the end of the file are cut off.
+/// The file without tests and assets, for a firmware's array. Only those at the end of the file are
+/// cut off.
 std::vector<std::byte> without_extras(const ProgramFile& file);
 
 }  // namespace taper::inspect

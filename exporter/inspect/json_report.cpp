@@ -33,7 +33,8 @@ ordered_json to_json(const MethodSummary& m) {
 
 void write_json(std::ostream& out, const Summary& s) {
   ordered_json methods = ordered_json::array(), states = ordered_json::array(),
-               constants = ordered_json::array(), tests = ordered_json::array();
+               constants = ordered_json::array(), tests = ordered_json::array(),
+               assets = ordered_json::array();
   ordered_json kernels = ordered_json::array(), parts = ordered_json::object();
   for (const MethodSummary& m : s.methods) methods.push_back(to_json(m));
   for (const StateSummary& state : s.states)
@@ -55,6 +56,9 @@ void write_json(std::ostream& out, const Summary& s) {
                      {"name", t.name},
                      {"relative_tolerance", t.relative_tolerance},
                      {"size_bytes", t.size_bytes}});
+  for (const AssetSummary& a : s.assets)
+    assets.push_back(
+        {{"name", a.name}, {"media_type", a.media_type}, {"size_bytes", a.size_bytes}});
   for (const PartSummary& p : s.parts)
     parts[p.name] = parts.value(p.name, int64_t{0}) + p.size_bytes;
   const ordered_json report{{"path", s.path},
@@ -71,7 +75,8 @@ void write_json(std::ostream& out, const Summary& s) {
                             {"packed_bytes", s.packed_bytes},
                             {"constants", constants},
                             {"kernels", kernels},
-                            {"tests", tests}};
+                            {"tests", tests},
+                            {"assets", assets}};
   // a hostile file may have text that is not UTF-8
   out << report.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
 }

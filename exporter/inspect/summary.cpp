@@ -8,6 +8,7 @@
 #include "taper/exporter/inspect/extras.h"
 #include "taper/exporter/inspect/program_text.h"
 #include "taper/exporter/io/format_text.h"
+#include "taper/runtime/extension/module/asset.h"
 #include "taper/runtime/packing/packing.h"
 #include "taper/runtime/program/format.h"
 #include "taper/runtime/program/tables.h"
@@ -132,6 +133,17 @@ std::string target_text(const format::Target& t) {
   return text;
 }
 
+std::vector<AssetSummary> summarize_assets(const ProgramFile& file) {
+  Result<std::vector<Asset>> assets = assets_of(file.program());
+  if (!assets.ok())
+    throw ExportError(file.path().string() + ": its assets are damaged; export it again");
+  std::vector<AssetSummary> summaries;
+  for (const Asset& asset : assets.value())
+    summaries.push_back(
+        {std::string(asset.name), std::string(asset.media_type), asset.bytes.size()});
+  return summaries;
+}
+
 }  // namespace
 
 Summary summarize(const ProgramFile& file) {
@@ -172,6 +184,7 @@ Summary summarize(const ProgramFile& file) {
   s.kernels = summarize_kernels(program);
   for (const io::BundledTest& test : bundled_tests(file))
     s.tests.push_back({test.method, test.name, test.relative_tolerance, test.size_bytes()});
+  s.assets = summarize_assets(file);
   s.parts = summarize_parts(file);
   s.session_bytes = static_cast<int64_t>(program.session_bytes());
   std::vector<std::max_align_t> workspace(packing_workspace(program) / sizeof(std::max_align_t) +

@@ -52,6 +52,12 @@ struct TestSummary {
   int64_t size_bytes;  ///< bytes of its tensors
 };
 
+/// Something beside the model, such as a tokenizer.
+struct AssetSummary {
+  std::string name, media_type;
+  int64_t size_bytes;
+};
+
 /// A part of the file.
 struct PartSummary {
   std::string name;
@@ -68,6 +74,7 @@ struct Summary {
   std::vector<ConstantSummary> constants;
   std::vector<KernelSummary> kernels;
   std::vector<TestSummary> tests;
+  std::vector<AssetSummary> assets;
   std::vector<PartSummary> parts;  ///< these make up the whole file
   int64_t file_bytes = 0;
   int64_t session_bytes = 0;  ///< bytes of a Session

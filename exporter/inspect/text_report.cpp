@@ -120,6 +120,12 @@ std::ostream& operator<<(std::ostream& out, const Summary& s) {
   if (!rows.empty()) out << "\ntests   " << rows.size() << ", which `taper check` runs\n";
   for (const std::string& line : in_columns(rows)) out << line << '\n';
 
+  rows.clear();
+  for (const AssetSummary& a : s.assets)
+    rows.push_back({"  " + a.name, a.media_type, io::bytes_text(a.size_bytes)});
+  if (!rows.empty()) out << "\nassets   " << rows.size() << '\n';
+  for (const std::string& line : in_columns(rows)) out << line << '\n';
+
   out << "\nsize   " << io::bytes_text(s.file_bytes) << '\n';
   rows.clear();
   for (const PartSummary& p : s.parts)
