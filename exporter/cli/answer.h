@@ -1,41 +1,39 @@
 // How the commands `generate` and `chat` let a language model write.
 #pragma once
-#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "taper/exporter/cli/command_line.h"
-#include "taper/exporter/llm/text_model.h"
-#include "taper/runtime/extension/llm/sampler.h"
+#include "taper/runtime/extension/llm/generation.h"
 
 namespace taper::cli {
 
-/// The options of both commands.
-struct AnswerOptions {
+/// Which model, and how it computes.
+struct ModelChoice {
   std::string model;
-  int64_t context = 0, max_tokens = 512, seed = 0, top_k = 40;
-  double temperature = 0.7, top_p = 0.95, min_p = 0, repetition_penalty = 1;
-  std::vector<std::string> stop;
-  bool greedy = false, exact = false;
+  int64_t context = 0;
+  bool exact = false;
 
   void add_to(Command& command);
   /// Loads the model. Shows the steps if the error stream is a terminal.
-  llm::TextModel load() const;
-  llm::SamplingOptions sampling() const;
+  llm::LanguageModel load() const;
 };
 
-struct Answer {
-  std::vector<llm::TokenId> ids;  ///< with the one that ends it
-  std::string text;
-  double prompt_seconds = 0, answer_seconds = 0;
-};
+/// The options of both commands.
+struct AnswerOptions {
+  ModelChoice model;
+  int64_t max_tokens = 512, seed = 0;
+  // none: what the model's authors recommend
+  std::optional<int64_t> top_k;
+  std::optional<double> temperature, top_p, min_p, repetition_penalty;
+  std::vector<std::string> stop;
+  bool greedy = false;
 
-/// Lets the model write behind `prompt`, of which it has seen the tokens before its position.
-/// `shows` gets the text as it comes; the answer ends when it returns false.
-Answer write_answer(llm::TextModel& model, const std::vector<llm::TokenId>& prompt,
-                    const AnswerOptions& options,
-                    const std::function<bool(std::string_view)>& shows);
+  void add_to(Command& command);
+  /// Throws UsageError for a number that makes no sense.
+  void check() const;
+  llm::SamplingOptions sampling(const llm::LanguageModel& model) const;
+};
 
 }  // namespace taper::cli

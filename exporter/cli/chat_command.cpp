@@ -1,24 +1,31 @@
-#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/commands.h"
+#include "taper/runtime/extension/llm/chat.h"
 
 namespace taper::cli {
 namespace {
 
-std::atomic<bool> interrupted{false};
-void interrupt(int) { interrupted = true; }
+std::atomic<llm::Chat*> talking{nullptr};
+void interrupt(int) {
+  if (llm::Chat* chat = talking) chat->cancel();
+}
 
 /// While it lives, Ctrl-C stops the answer and not the program.
 class StopsAnswers {
  public:
-  StopsAnswers() : before_(std::signal(SIGINT, interrupt)) { interrupted = false; }
-  ~StopsAnswers() { std::signal(SIGINT, before_); }
+  explicit StopsAnswers(llm::Chat& chat) {
+    talking = &chat;
+    before_ = std::signal(SIGINT, interrupt);
+  }
+  ~StopsAnswers() {
+    std::signal(SIGINT, before_);
+    talking = nullptr;
+  }
   StopsAnswers(const StopsAnswers&) = delete;
 
  private:
@@ -26,89 +33,60 @@ class StopsAnswers {
 };
 
 constexpr char help[] =
-    "/clear begins a new conversation, /system TEXT tells the model who it is, /exit ends.\n"
-    "Ctrl-C stops an answer.\n";
+    "/clear begins a new conversation, /system TEXT tells the model who it is, /undo takes back\n"
+    "the last question and its answer, /exit ends. Ctrl-C stops an answer.\n";
 
-class Conversation {
- public:
-  Conversation(const AnswerOptions& options, std::ostream& out)
-      : options_(options), model_(options.load()), out_(out) {}
+llm::Chat chat_with(const llm::LanguageModel& model, const AnswerOptions& options) {
+  std::string why;
+  Result<llm::Chat> created = llm::Chat::create(model, &why);
+  if (!created.ok()) throw ExportError(options.model.model + ": " + why);
+  llm::Chat& chat = created.value();
+  chat.options().sampling = options.sampling(model);
+  chat.options().stop = options.stop, chat.options().max_tokens = options.max_tokens;
+  return std::move(chat);
+}
 
-  void say(const std::string& text) {
-    const nlohmann::json before = messages_;
-    try {
-      messages_.push_back({{"role", "user"}, {"content", text}});
-      answer(model_.prompt(text_of(messages_)));
-    } catch (const ExportError&) {
-      messages_ = before;  // so that another question may follow
-      seen_.clear();
-      model_.rewind(0);
-      throw;
-    }
-  }
-  void clear() { messages_ = nlohmann::json::array(), seen_.clear(), model_.rewind(0); }
-  void set_system(const std::string& text) {
-    clear();
-    messages_.push_back({{"role", "system"}, {"content", text}});
-  }
+void say(llm::Chat& chat, const std::string& text, std::ostream& out) {
+  const StopsAnswers guard(chat);
+  llm::ChatAnswer answer = chat.say(text);
+  for (const std::string_view piece : answer) out << piece << std::flush;
+  if (answer.error() != Error::ok) out << "error: " << answer.message();
+  if (answer.finish() == llm::Finish::context_full)
+    out << "\n(the context is full: /clear begins a new conversation)";
+  out << '\n';
+}
 
- private:
-  /// Bytes that are no UTF-8 become U+FFFD.
-  static std::string text_of(const nlohmann::json& json) {
-    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
-
-  void answer(const std::vector<llm::TokenId>& prompt) {
-    // what the caches hold already stays; the last token is read again for its logits
-    const auto known = std::ranges::mismatch(prompt, seen_).in1 - prompt.begin();
-    model_.rewind(std::min<int64_t>(known, static_cast<int64_t>(prompt.size()) - 1));
-    const StopsAnswers guard;
-    const Answer answer = write_answer(model_, prompt, options_, [&](std::string_view piece) {
-      out_ << piece << std::flush;
-      return !interrupted;
-    });
-    out_ << '\n';
-    seen_ = prompt;
-    seen_.insert(seen_.end(), answer.ids.begin(), answer.ids.end());
-    seen_.resize(static_cast<size_t>(model_.position()));
-    messages_.push_back({{"role", "assistant"}, {"content", answer.text}});
-  }
-
-  const AnswerOptions& options_;
-  llm::TextModel model_;
-  std::ostream& out_;
-  nlohmann::json messages_ = nlohmann::json::array();
-  std::vector<llm::TokenId> seen_;  ///< the tokens in the caches
-};
+void undo(llm::Chat& chat) {
+  const size_t said = chat.history().size();
+  if (said >= 2) chat.rewind(said - 2);
+}
 
 /// Returns false at the end.
-bool obey(const std::string& line, Conversation& conversation, std::ostream& out) {
+bool obey(const std::string& line, llm::Chat& chat, std::ostream& out) {
   const std::string system = "/system ";
   if (line == "/exit") return false;
   if (line == "/clear")
-    conversation.clear();
+    chat.clear();
+  else if (line == "/undo")
+    undo(chat);
   else if (line.starts_with(system))
-    conversation.set_system(line.substr(system.size()));
+    chat.clear(line.substr(system.size()));
   else
     out << help;
   return true;
 }
 
 void chat(const AnswerOptions& options, std::ostream& out) {
-  Conversation conversation(options, out);
+  options.check();
+  llm::Chat chat = chat_with(options.model.load(), options);
   out << help;
   std::string line;
   while (out << "> " << std::flush, std::getline(std::cin, line)) {
     if (line.empty()) continue;
-    if (line[0] == '/') {
-      if (!obey(line, conversation, out)) return;
-      continue;
-    }
-    try {
-      conversation.say(line);
-    } catch (const ExportError& e) {
-      out << "error: " << e.what() << '\n';
-    }
+    if (line[0] != '/')
+      say(chat, line, out);
+    else if (!obey(line, chat, out))
+      return;
   }
   out << '\n';
 }

@@ -1,6 +1,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <utility>
 
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/io/file.h"
@@ -19,29 +21,34 @@ std::string text_of(const std::string& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::vector<llm::TokenId> prompt_of(const GenerateArguments& a, const llm::TextModel& model) {
-  if (a.prompt.empty() == a.messages.empty())
-    throw UsageError("give either --prompt TEXT or --messages FILE.json");
-  return a.messages.empty() ? model.tokenizer().encode(a.prompt)
-                            : model.prompt(text_of(a.messages));
+std::vector<llm::TokenId> prompt_of(const GenerateArguments& a, const llm::LanguageModel& model) {
+  if (a.messages.empty()) return model.tokenizer().encode(a.prompt);
+  llm::ChatInput input;
+  input.messages = text_of(a.messages);
+  std::string why;
+  Result<std::vector<llm::TokenId>> prompt = model.prompt(std::move(input), &why);
+  if (!prompt.ok()) throw ExportError(a.answer.model.model + ": " + why);
+  return std::move(prompt.value());
 }
 
-void generate(const GenerateArguments& a, std::ostream& out) {
-  if (a.prompt.empty() == a.messages.empty())
-    throw UsageError("give either --prompt TEXT or --messages FILE.json");
-  llm::TextModel model = a.answer.load();
-  const std::vector<llm::TokenId> prompt = prompt_of(a, model);
-  const Answer answer = write_answer(model, prompt, a.answer, [&](std::string_view text) {
-    if (!a.json) out << text << std::flush;
-    return true;
-  });
-  const auto rate = [](size_t tokens, double seconds) {
+llm::Sequence sequence_of(const GenerateArguments& a, const llm::LanguageModel& model) {
+  std::string why;
+  Result<llm::Sequence> sequence = llm::Sequence::create(model, &why);
+  if (!sequence.ok()) throw ExportError(a.answer.model.model + ": " + why);
+  return std::move(sequence.value());
+}
+
+void print(const GenerateArguments& a, const std::vector<llm::TokenId>& prompt,
+           const llm::Generation& answer, std::ostream& out) {
+  const auto rate = [](int64_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
   };
-  const double reads = rate(prompt.size(), answer.prompt_seconds),
-               writes = rate(answer.ids.size(), answer.answer_seconds);
+  const llm::GenerationStatistics& s = answer.statistics();
+  const double reads = rate(s.prompt_tokens, s.prompt_seconds),
+               writes = rate(s.answer_tokens, s.answer_seconds);
   if (a.json) {
-    nlohmann::json result = {{"prompt_ids", prompt}, {"ids", answer.ids}, {"text", answer.text}};
+    nlohmann::json result = {
+        {"prompt_ids", prompt}, {"ids", answer.ids()}, {"text", answer.text()}};
     if (a.statistics)
       result["prompt_tokens_per_second"] = reads, result["tokens_per_second"] = writes;
     out << result.dump() << '\n';
@@ -49,9 +56,27 @@ void generate(const GenerateArguments& a, std::ostream& out) {
   }
   out << '\n';
   if (a.statistics)
-    out << prompt.size() << " tokens read at " << static_cast<int64_t>(reads + 0.5) << " a second, "
-        << answer.ids.size() << " written at " << static_cast<int64_t>(writes + 0.5)
+    out << s.prompt_tokens << " tokens read at " << static_cast<int64_t>(reads + 0.5)
+        << " a second, " << s.answer_tokens << " written at " << static_cast<int64_t>(writes + 0.5)
         << " a second\n";
+}
+
+void generate(const GenerateArguments& a, std::ostream& out) {
+  if (a.prompt.empty() == a.messages.empty())
+    throw UsageError("give either --prompt TEXT or --messages FILE.json");
+  a.answer.check();
+  const llm::LanguageModel model = a.answer.model.load();
+  const std::vector<llm::TokenId> prompt = prompt_of(a, model);
+  llm::Sequence sequence = sequence_of(a, model);
+  llm::GenerateOptions options;
+  options.sampling = a.answer.sampling(model);
+  options.stop = a.answer.stop, options.max_tokens = a.answer.max_tokens;
+  llm::Generation answer(sequence, prompt, std::move(options));
+  while (answer.step())
+    if (!a.json) out << answer.piece() << std::flush;
+  if (answer.error() != Error::ok)
+    throw ExportError(a.answer.model.model + ": " + answer.message());
+  print(a, prompt, answer, out);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/llm/program.h"
+#include "taper/exporter/llm/text_assets.h"
 
 namespace taper::cli {
 namespace {
@@ -96,11 +97,16 @@ void export_language_model(const std::string& path, const std::string& output,
   const llm::Model model = llm::load(path, load);
   stages.begin("tracing");
   Exporter exporter;
+  const std::vector<io::Asset> assets = llm::text_assets(path, model.config);
+  for (const io::Asset& asset : assets) exporter.asset(asset);
   add_methods(exporter, *model.decoder, {.chunk = choice.chunk, .all_logits = choice.all_logits});
   const emit::Report report = exporter.write(output, written);
   const int64_t token = cache_bytes_of_token(model.config), positions = model.config.capacity;
   out << report << "a context of " << positions << " tokens takes "
       << io::bytes_text(token * positions) << ": " << io::bytes_text(token) << " for each token\n";
+  if (assets.empty())
+    out << "without a tokenizer, which " << io::printable(path)
+        << " lacks: programs must give it tokens, not text\n";
 }
 
 }  // namespace taper::cli

@@ -1,12 +1,10 @@
 #include "taper/exporter/llm/text_model.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <random>
 
 #include "taper/exporter/llm/program.h"
-#include "taper/runtime/extension/module/module.h"
+#include "taper/exporter/llm/text_assets.h"
 
 namespace taper::llm {
 namespace {
@@ -32,108 +30,53 @@ class ProgramFile {
   std::filesystem::path path_;
 };
 
-}  // namespace
+/// The message of a failed load names the program's file: `path` is the name to show instead.
+LanguageModel load_program(const std::string& program, const std::string& path,
+                           const TextModelOptions& options) {
+  std::string why;
+  ModuleOptions loaded;
+  loaded.threads = options.threads, loaded.message = &why;
+  Result<LanguageModel> model = LanguageModel::load(program, loaded);
+  if (model.ok()) return std::move(model.value());
+  if (why.starts_with(program)) why.replace(0, program.size(), path);
+  throw ExportError(why);
+}
 
-struct TextModel::Parts {
-  std::string path;
-  TextParts text;
-  std::optional<Module> module;
-  int64_t context = 0, position = 0;
-  bool is_recurrent = false;  ///< it remembers more than a cache
-  std::vector<float> logits;
-
-  void load(const TextModelOptions& options);
-  void run(const std::vector<TokenId>& ids, size_t first, size_t count);
-};
-
-void TextModel::Parts::load(const TextModelOptions& options) {
-  const auto stage = [&](const char* what) {
-    if (options.stage) options.stage(what);
-  };
-  stage("loading");
-  text = read_text_parts(path);
-  if (!text.tokenizer)
-    throw ExportError(path + ": it has no tokenizer; put a tokenizer.json beside its weights");
+void write_program(const std::string& path, const std::string& program,
+                   const TextModelOptions& options) {
   LoadOptions load;
   load.capacity = options.context;
   if (options.context == 0) load.most_capacity = default_context;
   const Model model = llm::load(path, load);
-  context = model.config.capacity;
-  is_recurrent = model.config.inner > 0 || std::ranges::find(model.config.convolutional, true) !=
-                                               model.config.convolutional.end();
-  logits.resize(static_cast<size_t>(model.config.vocabulary));
-
-  stage("tracing");
   Exporter exporter;
+  const std::vector<io::Asset> assets = text_assets(path, model.config);
+  if (assets.empty())
+    throw ExportError(path + ": it has no tokenizer; put a tokenizer.json beside its weights");
+  for (const io::Asset& asset : assets) exporter.asset(asset);
+
+  if (options.stage) options.stage("tracing");
   add_methods(exporter, *model.decoder, {.chunk = chunk});
-  const ProgramFile file;
   ExportOptions written;
   written.exact = options.exact, written.quiet = true, written.debug = false;
   written.stage = options.stage;
-  exporter.write(file.path(), written);
-
-  stage("packing");
-  std::string why;
-  ModuleOptions loaded;
-  loaded.threads = options.threads, loaded.message = &why;
-  Result<Module> opened = Module::load(file.path(), loaded);
-  if (!opened.ok()) throw ExportError(path + ": " + why);
-  module.emplace(std::move(*opened));
+  exporter.write(program, written);
 }
 
-void TextModel::Parts::run(const std::vector<TokenId>& ids, size_t first, size_t count) {
-  const std::vector<int64_t> part(ids.begin() + static_cast<std::ptrdiff_t>(first),
-                                  ids.begin() + static_cast<std::ptrdiff_t>(first + count));
-  const Error error = module->run(
-      "forward", {Input(part.data(), {1, static_cast<index_t>(count)}), Input(&position, {1})},
-      {logits});
-  if (error != Error::ok) throw ExportError(path + ": " + module->message());
-  position += static_cast<int64_t>(count);
-}
+}  // namespace
 
-TextModel::TextModel(const std::string& path, const TextModelOptions& options)
-    : parts_(std::make_unique<Parts>()) {
-  parts_->path = path;
-  parts_->load(options);
-}
-TextModel::~TextModel() = default;
-
-const Tokenizer& TextModel::tokenizer() const { return *parts_->text.tokenizer; }
-int64_t TextModel::context() const { return parts_->context; }
-int64_t TextModel::position() const { return parts_->position; }
-bool TextModel::ends(TokenId id) const { return parts_->text.ends.contains(id); }
-
-std::vector<TokenId> TextModel::prompt(const std::string& messages) const {
-  const TextParts& text = parts_->text;
-  if (!text.chat)
-    throw ExportError(parts_->path + ": it has no chat template; give a text to continue");
-  ChatInput input;
-  input.messages = messages, input.add_generation_prompt = true;
-  input.bos_token = text.bos_token, input.eos_token = text.eos_token;
-  std::string why;
-  const Result<std::string> prompt = text.chat->render(input, &why);
-  if (!prompt.ok()) throw ExportError(parts_->path + ": its chat template: " + why);
-  EncodeOptions plain;
-  plain.add_special_tokens = false;  // the template has written them
-  return text.tokenizer->encode(prompt.value(), plain);
-}
-
-Span<float> TextModel::append(const std::vector<TokenId>& ids) {
-  Parts& p = *parts_;
-  if (ids.empty()) throw ExportError(p.path + ": there is no token to continue");
-  if (static_cast<int64_t>(ids.size()) > p.context - p.position)
-    throw ExportError(p.path + ": " + std::to_string(ids.size()) + " tokens do not fit behind " +
-                      std::to_string(p.position) + " in a context of " + std::to_string(p.context) +
-                      "; ask for a larger --context");
-  for (size_t first = 0; first < ids.size(); first += chunk)
-    p.run(ids, first, std::min(ids.size() - first, static_cast<size_t>(chunk)));
-  return {p.logits.data(), static_cast<index_t>(p.logits.size())};
-}
-
-void TextModel::rewind(int64_t position) {
-  Parts& p = *parts_;
-  const int64_t wanted = std::clamp<int64_t>(position, 0, p.position);
-  p.position = p.is_recurrent && wanted < p.position ? 0 : wanted;
+LanguageModel load_text_model(const std::string& path, const TextModelOptions& options) {
+  if (options.stage) options.stage("loading");
+  if (!is_language_model(path)) {
+    if (options.exact || options.context > 0)
+      throw ExportError(path +
+                        ": a program has the context and the exactness that it was exported "
+                        "with; export it again, with --context or --exact");
+    return load_program(path, path, options);
+  }
+  const ProgramFile file;
+  write_program(path, file.path(), options);
+  if (options.stage) options.stage("packing");
+  return load_program(file.path(), path, options);
 }
 
 }  // namespace taper::llm

@@ -6,6 +6,7 @@
 #include "taper/exporter/io/safetensors.h"
 #include "taper/tests/exporter/cli/programs.h"
 #include "taper/tests/exporter/cli/taper_command.h"
+#include "taper/tests/exporter/llm/talking_model.h"
 
 namespace taper::cli {
 namespace {
@@ -55,6 +56,28 @@ TEST(taper_export, makes_a_program_of_a_language_model) {
   EXPECT_THAT(o.out, HasSubstr("n in 1..100"));
   EXPECT_THAT(o.out, HasSubstr("a context of 100 tokens takes 38.4 kB: 384 B for each token"));
   EXPECT_TRUE(std::filesystem::exists(program));
+}
+
+TEST(taper_generate, continues_a_text_with_a_program) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
+  const llm::TalkingModel talking = llm::talking_model(folder);
+  const std::string program = tests::scratch_file("talking.taper").string();
+  const Outcome exported =
+      taper_command("export", talking.folder, "-o", program, "--context", "100", "--exact");
+  EXPECT_EQ(exported.code, success) << exported.err;
+  EXPECT_THAT(exported.out, HasSubstr("3 assets"));
+  EXPECT_THAT(taper_command("inspect", program).out, HasSubstr("  tokenizer.json"));
+  for (const std::string& model : {program, talking.folder}) {
+    const Outcome o = taper_command("generate", model, "--prompt", talking.question(), "--greedy",
+                                    "--json", "--max-tokens", "24");
+    EXPECT_EQ(o.code, success) << o.err;
+    const nlohmann::json answer = nlohmann::json::parse(o.out);
+    EXPECT_EQ(answer["prompt_ids"], nlohmann::json(talking.prompt));
+    EXPECT_EQ(answer["ids"], nlohmann::json(talking.answer));
+    EXPECT_EQ(answer["text"], llm::words(talking.answer));
+  }
+  EXPECT_THAT(taper_command("generate", program, "--prompt", "t1", "--context", "50").err,
+              HasSubstr("has the context and the exactness that it was exported with"));
 }
 
 TEST(taper_export, refuses_options_that_a_language_model_does_not_have) {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "taper/exporter/eager/threads.h"
-#include "taper/runtime/extension/llm/sampler.h"
+#include "taper/runtime/extension/llm/generation.h"
 #include "taper/tests/support/data.h"
 #include "taper/tests/support/throw_message.h"
 
@@ -30,20 +30,27 @@ std::string published(const std::string& file) {
   return "";
 }
 
+Sequence sequence_of(const LanguageModel& model) { return Sequence::create(model).value(); }
+
+Span<const TokenId> span_of(const std::vector<TokenId>& ids) {
+  return {ids.data(), static_cast<index_t>(ids.size())};
+}
+
 /// The greedy answer, at most `most` tokens.
-std::vector<TokenId> answer(TextModel& model, const std::vector<TokenId>& prompt, size_t most) {
-  model.rewind(0);
-  SamplingOptions greedy;
-  greedy.temperature = 0;
-  Sampler sampler(greedy);
-  std::vector<TokenId> ids;
-  Span<float> logits = model.append(prompt);
-  while (ids.size() < most) {
-    ids.push_back(sampler.sample(logits, {}));
-    if (model.ends(ids.back())) break;
-    logits = model.append({ids.back()});
-  }
-  return ids;
+std::vector<TokenId> answer(Sequence& sequence, const std::vector<TokenId>& prompt, size_t most) {
+  GenerateOptions greedy;
+  greedy.sampling.temperature = 0;
+  greedy.max_tokens = static_cast<int64_t>(most);
+  Generation answer(sequence, prompt, greedy);
+  while (answer.step()) continue;
+  EXPECT_EQ(answer.error(), Error::ok) << answer.message();
+  return answer.ids();
+}
+
+std::vector<TokenId> prompt_of(const LanguageModel& model, const json& messages) {
+  ChatInput input;
+  input.messages = messages.dump();
+  return model.prompt(input).value();
 }
 
 /// The tokens agree until the two best logits are closer than `least`: from there on, rounding may
@@ -72,13 +79,14 @@ TEST(text_model, answers_as_recorded) {
     SCOPED_TRACE(exact ? "exact" : "fast");
     TextModelOptions options;
     options.exact = exact, options.context = 512, options.threads = eager::threads();
-    TextModel model(path, options);
+    const LanguageModel model = load_text_model(path, options);
+    Sequence sequence = sequence_of(model);
     size_t compared = 0, chats = 0;
     for (const json& chat : golden["chats"]) {
       if (exact && ++chats > 1) break;  // each token de-quantizes all weights
-      const std::vector<TokenId> prompt = model.prompt(chat["messages"].dump());
+      const std::vector<TokenId> prompt = prompt_of(model, chat["messages"]);
       ASSERT_EQ(prompt, chat["prompt_ids"].get<std::vector<TokenId>>());
-      compared += expect_recorded(chat, answer(model, prompt, 32), 32, exact ? 0.01 : 0.5);
+      compared += expect_recorded(chat, answer(sequence, prompt, 32), 32, exact ? 0.01 : 0.5);
     }
     EXPECT_GE(compared, exact ? 8u : 25u);
   }
@@ -89,25 +97,26 @@ TEST(text_model, gives_the_same_bits_however_the_text_is_cut) {
   if (path.empty()) GTEST_SKIP();
   TextModelOptions options;
   options.context = 64, options.threads = eager::threads();
-  TextModel model(path, options);
+  const LanguageModel model = load_text_model(path, options);
+  Sequence sequence = sequence_of(model);
   const std::vector<TokenId> ids = model.tokenizer().encode("The tides follow the moon, because");
-  const Span<float> whole = model.append(ids);
+  const Span<float> whole = sequence.append(span_of(ids)).value();
   const std::vector<float> want(whole.begin(), whole.end());
-  model.rewind(0);
+  sequence.rewind(0);
   Span<float> last;
-  for (const TokenId id : ids) last = model.append({id});
+  for (const TokenId id : ids) last = sequence.append({&id, 1}).value();
   EXPECT_EQ(std::vector<float>(last.begin(), last.end()), want);
-  model.rewind(3);
-  last = model.append({ids.begin() + 3, ids.end()});
+  sequence.rewind(3);
+  last = sequence.append(span_of(ids).part(3, static_cast<index_t>(ids.size()) - 3)).value();
   EXPECT_EQ(std::vector<float>(last.begin(), last.end()), want);
-  EXPECT_EXPORT_ERROR(model.append(std::vector<TokenId>(64, 1)),
-                      "64 tokens do not fit behind " + std::to_string(ids.size()) +
-                          " in a context of 64; ask for a larger --context");
+  EXPECT_EQ(sequence.append(span_of(std::vector<TokenId>(64, 1))).error(), Error::invalid_argument);
+  EXPECT_EQ(sequence.message(),
+            "64 tokens do not fit behind " + std::to_string(ids.size()) + " in a context of 64");
 }
 
 TEST(text_model, says_what_a_model_lacks) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
-  EXPECT_EXPORT_ERROR(TextModel(folder.string()),
+  EXPECT_EXPORT_ERROR(load_text_model(folder.string()),
                       "it has no tokenizer; put a tokenizer.json beside its weights");
 }
 

@@ -1,0 +1,17 @@
+// What stands beside the weights of a language model, as assets of its program: the tokenizer, the
+// chat template, and which tokens end an answer. docs/format.md lists them, and
+// runtime/extension/llm/text_parts.h reads them.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "taper/exporter/io/asset.h"
+#include "taper/exporter/llm/config.h"
+
+namespace taper::llm {
+
+/// Reads them from a Hugging Face folder or a .gguf file. Empty if it has no tokenizer. Throws
+/// ExportError, which names the file, for one that is damaged.
+std::vector<io::Asset> text_assets(const std::string& path, const Config& config);
+
+}  // namespace taper::llm

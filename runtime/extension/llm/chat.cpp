@@ -1,0 +1,162 @@
+#include "taper/runtime/extension/llm/chat.h"
+
+#include <optional>
+#include <utility>
+
+#include "taper/runtime/extension/llm/failure.h"
+
+namespace taper::llm {
+namespace {
+
+std::string json_of(const std::vector<ChatMessage>& messages) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const ChatMessage& m : messages) pairs.emplace_back(m.role, m.content);
+  return messages_json(pairs);
+}
+
+const std::string no_text;
+const std::vector<TokenId> no_ids;
+constexpr GenerationStatistics no_statistics;
+
+}  // namespace
+
+struct Chat::Parts {
+  explicit Parts(Sequence made) : sequence(std::move(made)) {
+    options.sampling = sequence.model().text().sampling;
+  }
+  ~Parts() { end_turn(); }
+  void end_turn();
+
+  Sequence sequence;
+  ChatOptions options;
+  std::vector<ChatMessage> history;
+  std::atomic<bool> cancel{false};
+  std::shared_ptr<ChatAnswer::Turn> turn;  ///< the answer that is being written
+};
+
+/// What an answer keeps when it has ended.
+struct ChatAnswer::Turn {
+  Chat::Parts* chat = nullptr;  ///< nullptr: the answer has ended
+  std::optional<Generation> generation;
+  Error error = Error::ok;
+  std::string message;
+
+  void end() {
+    if (chat == nullptr) return;
+    if (error == Error::ok)
+      chat->history.push_back({"assistant", generation->text()});
+    else
+      chat->history.pop_back();  // the question
+    chat = nullptr;
+  }
+  void step() {
+    generation->step();
+    if (generation->finish() == Finish::none) return;
+    error = generation->error(), message = generation->message();
+    end();
+  }
+};
+
+void Chat::Parts::end_turn() {
+  if (turn != nullptr) turn->end();
+  turn.reset();
+}
+
+Chat::Chat(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Chat::Chat(Chat&&) noexcept = default;
+Chat& Chat::operator=(Chat&&) noexcept = default;
+Chat::~Chat() = default;
+
+Result<Chat> Chat::load(const std::string& path, KernelSet kernels, const ModuleOptions& options) {
+  TAPER_LET(model, LanguageModel::load(path, kernels, options));
+  Result<Chat> chat = create(model, options.message);
+  if (!chat.ok() && options.message != nullptr) options.message->insert(0, path + ": ");
+  return chat;
+}
+
+Result<Chat> Chat::create(const LanguageModel& model, std::string* message) {
+  return guarded<Chat>(message, [&] {
+    if (!model.text().chat)
+      throw Failure{Error::not_supported,
+                    "the model has no chat template; give a text to continue"};
+    std::string why;
+    Result<Sequence> sequence = Sequence::create(model, &why);
+    if (!sequence.ok()) throw Failure{sequence.error(), why};
+    return Chat(std::make_unique<Parts>(std::move(sequence.value())));
+  });
+}
+
+ChatOptions& Chat::options() { return parts_->options; }
+const LanguageModel& Chat::model() const { return parts_->sequence.model(); }
+const std::vector<ChatMessage>& Chat::history() const { return parts_->history; }
+void Chat::cancel() { parts_->cancel = true; }
+
+ChatAnswer Chat::say(std::string_view text) {
+  Parts& p = *parts_;
+  p.end_turn();
+  p.cancel = false;
+  p.history.push_back({"user", std::string(text)});
+  p.turn = std::make_shared<ChatAnswer::Turn>();
+  p.turn->chat = &p;
+  ChatInput input;
+  input.messages = json_of(p.history);
+  Result<std::vector<TokenId>> prompt = model().prompt(std::move(input), &p.turn->message);
+  if (prompt.ok()) {
+    GenerateOptions options;
+    options.sampling = p.options.sampling, options.stop = p.options.stop;
+    options.max_tokens = p.options.max_tokens, options.cancel = &p.cancel;
+    p.turn->generation.emplace(p.sequence, std::move(prompt.value()), std::move(options));
+  } else {
+    p.turn->error = prompt.error();
+    p.turn->end();
+  }
+  return ChatAnswer(p.turn);
+}
+
+void Chat::rewind(size_t count) {
+  parts_->end_turn();
+  if (count < parts_->history.size()) parts_->history.resize(count);
+}
+
+void Chat::clear(const std::string& system) {
+  rewind(0);
+  if (!system.empty()) parts_->history.push_back({"system", system});
+}
+
+ChatAnswer::~ChatAnswer() {
+  if (turn_ != nullptr) turn_->end();
+}
+
+bool ChatAnswer::next() {
+  while (turn_->chat != nullptr) {
+    turn_->step();
+    if (!piece().empty()) return true;
+  }
+  return false;
+}
+
+std::string_view ChatAnswer::piece() const { return turn_->generation->piece(); }
+
+const std::string& ChatAnswer::text() {
+  while (next()) continue;
+  return turn_->generation ? turn_->generation->text() : no_text;
+}
+
+Error ChatAnswer::error() const { return turn_->error; }
+const std::string& ChatAnswer::message() const { return turn_->message; }
+
+Finish ChatAnswer::finish() const {
+  if (turn_->error != Error::ok) return Finish::failed;
+  const Finish finish = turn_->generation->finish();
+  const bool ended_early = finish == Finish::none && turn_->chat == nullptr;
+  return ended_early ? Finish::cancelled : finish;
+}
+
+const GenerationStatistics& ChatAnswer::statistics() const {
+  return turn_->generation ? turn_->generation->statistics() : no_statistics;
+}
+const std::vector<TokenId>& ChatAnswer::ids() const {
+  return turn_->generation ? turn_->generation->ids() : no_ids;
+}
+
+}  // namespace taper::llm

@@ -1,0 +1,124 @@
+#include "taper/runtime/extension/llm/generation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "taper/runtime/extension/llm/stop_strings.h"
+
+namespace taper::llm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Span<const TokenId> span_of(const std::vector<TokenId>& ids) {
+  return {ids.data(), static_cast<index_t>(ids.size())};
+}
+
+}  // namespace
+
+struct Generation::Parts {
+  Parts(Sequence& of, std::vector<TokenId> prompt, GenerateOptions given)
+      : sequence(of),
+        options(std::move(given)),
+        sampler(options.sampling),
+        decoder(of.model().tokenizer()),
+        stops(options.stop),
+        all(std::move(prompt)) {
+    statistics.prompt_tokens = static_cast<int64_t>(all.size());
+    statistics.cached_tokens = sequence.keep_prefix(span_of(all));
+  }
+
+  void step();
+  bool read();
+  void write();
+  bool append(Span<const TokenId> ids);
+  void show(const std::string& more) { piece += more, text += more; }
+  void end(Finish why);
+  bool is_cancelled() const { return options.cancel != nullptr && *options.cancel; }
+
+  Sequence& sequence;
+  GenerateOptions options;
+  Sampler sampler;
+  StreamDecoder decoder;
+  StopStrings stops;
+  std::vector<TokenId> all;  ///< the prompt and the answer
+  std::vector<TokenId> ids;  ///< the answer
+  Span<float> logits;        ///< behind what the model has read
+  std::string piece, text, message;
+  Finish finish = Finish::none;
+  Error error = Error::ok;
+  GenerationStatistics statistics;
+  const Clock::time_point start = Clock::now();
+};
+
+void Generation::Parts::end(Finish why) {
+  finish = why;
+  if (why == Finish::failed) return;
+  show(stops.push(decoder.finish())), show(stops.finish());
+  if (stops.stopped()) finish = Finish::stop;
+}
+
+bool Generation::Parts::append(Span<const TokenId> next) {
+  const Result<Span<float>> result = sequence.append(next, options.cancel);
+  if (result.ok()) return logits = result.value(), true;
+  error = result.error(), message = sequence.message();
+  const bool cancelled = error == Error::limit_reached && is_cancelled();
+  if (cancelled) error = Error::ok, message.clear();
+  end(cancelled ? Finish::cancelled : Finish::failed);
+  return false;
+}
+
+// A chunk of what the model has not read: the prompt, or the last token.
+bool Generation::Parts::read() {
+  const index_t first = sequence.position(), rest = static_cast<index_t>(all.size()) - first;
+  // too many tokens go in at once, so that `append` says so
+  const index_t count = rest > sequence.room() ? rest : std::min<index_t>(rest, sequence.chunk());
+  if (!append(span_of(all).part(first, count))) return false;
+  if (ids.empty()) statistics.prompt_seconds = seconds_since(start);
+  return count == rest;
+}
+
+void Generation::Parts::write() {
+  if (options.before_token) options.before_token(logits, span_of(all));
+  const TokenId id = sampler.sample(logits, span_of(all));
+  if (id < 0) return end(Finish::end);
+  ids.push_back(id), all.push_back(id);
+  ++statistics.answer_tokens;
+  if (options.after_token) options.after_token(id);
+  if (sequence.model().ends(id)) return end(Finish::end);
+  show(stops.push(decoder.push(id)));
+  if (stops.stopped()) return end(Finish::stop);
+  if (statistics.answer_tokens >= options.max_tokens) return end(Finish::max_tokens);
+  if (sequence.room() < 1) end(Finish::context_full);
+}
+
+void Generation::Parts::step() {
+  piece.clear();
+  if (is_cancelled()) return end(Finish::cancelled);
+  if (read()) write();
+  if (!ids.empty()) statistics.answer_seconds = seconds_since(start) - statistics.prompt_seconds;
+}
+
+Generation::Generation(Sequence& sequence, std::vector<TokenId> prompt, GenerateOptions options)
+    : parts_(std::make_unique<Parts>(sequence, std::move(prompt), std::move(options))) {}
+Generation::Generation(Generation&&) noexcept = default;
+Generation& Generation::operator=(Generation&&) noexcept = default;
+Generation::~Generation() = default;
+
+bool Generation::step() {
+  if (parts_->finish != Finish::none) return parts_->piece.clear(), false;
+  return parts_->step(), true;
+}
+std::string_view Generation::piece() const { return parts_->piece; }
+Finish Generation::finish() const { return parts_->finish; }
+const std::string& Generation::text() const { return parts_->text; }
+const std::vector<TokenId>& Generation::ids() const { return parts_->ids; }
+const GenerationStatistics& Generation::statistics() const { return parts_->statistics; }
+Error Generation::error() const { return parts_->error; }
+const std::string& Generation::message() const { return parts_->message; }
+
+}  // namespace taper::llm

@@ -1,0 +1,85 @@
+#include "taper/runtime/extension/llm/language_model.h"
+
+#include "taper/runtime/extension/llm/failure.h"
+#include "taper/runtime/extension/llm/language_model_parts.h"
+
+namespace taper::llm {
+namespace {
+
+bool is_tensor(const TensorRef& t, DType dtype, int rank) {
+  return t.shape != nullptr && t.dtype == dtype && t.shape->rank == rank;
+}
+
+// The most tokens of a call, if the method takes (ids i64 (1, n), start i64 (1)). Its inputs have
+// their largest shapes.
+int64_t chunk_of(const Method& method) {
+  const TensorRef ids = method.input(0), start = method.input(1);
+  if (method.input_count() != 2 || method.output_count() < 1 || !is_tensor(ids, DType::i64, 2) ||
+      !is_tensor(start, DType::i64, 1) || ids.shape->sizes[0] != 1 || start.shape->sizes[0] != 1)
+    refuse("its method `forward` does not take ids (1, n) and start (1), both i64");
+  return ids.shape->sizes[1];
+}
+
+Module module_of(const std::string& path, KernelSet kernels, ModuleOptions options) {
+  std::string why;
+  options.message = &why;
+  Result<Module> module = Module::load(path, kernels, options);
+  if (!module.ok()) throw Failure{module.error(), why};
+  return std::move(module.value());
+}
+
+// Calls `make`; what it throws names the file.
+template <class Make>
+auto naming(const std::string& path, Make make) {
+  try {
+    return make();
+  } catch (Failure& failure) {
+    failure.why.insert(0, path + ": ");
+    throw;
+  }
+}
+
+TextParts text_of(const Module& module) {
+  std::string why;
+  Result<TextParts> text = read_text_parts(module.program(), &why);
+  if (!text.ok()) throw Failure{text.error(), why};
+  return std::move(text.value());
+}
+
+}  // namespace
+
+Result<LanguageModel> LanguageModel::load(const std::string& path, KernelSet kernels,
+                                          const ModuleOptions& options) {
+  return guarded<LanguageModel>(options.message, [&] {
+    Module module = module_of(path, kernels, options);
+    return naming(path, [&] {
+      TextParts text = text_of(module);
+      auto parts = std::make_shared<Parts>(std::move(module), std::move(text), options.threads);
+      const Result<Method> method = parts->module.method(method_name);
+      if (!method.ok()) throw Failure{method.error(), parts->module.message()};
+      parts->chunk = chunk_of(method.value());
+      return LanguageModel(std::move(parts));
+    });
+  });
+}
+
+const TextParts& LanguageModel::text() const { return parts_->text; }
+
+Result<std::vector<TokenId>> LanguageModel::prompt(ChatInput input, std::string* message) const {
+  return guarded<std::vector<TokenId>>(message, [&] {
+    const TextParts& text = parts_->text;
+    if (!text.chat)
+      throw Failure{Error::not_supported,
+                    "the model has no chat template; give a text to continue"};
+    input.bos_token = text.bos_token, input.eos_token = text.eos_token;
+    input.add_generation_prompt = !input.continue_final_message;
+    std::string why;
+    const Result<std::string> prompt = text.chat->render(input, &why);
+    if (!prompt.ok()) throw Failure{prompt.error(), "its chat template: " + why};
+    EncodeOptions plain;
+    plain.add_special_tokens = false;  // the template has written them
+    return text.tokenizer.encode(prompt.value(), plain);
+  });
+}
+
+}  // namespace taper::llm

@@ -1,0 +1,95 @@
+/// Language models in program files that `taper export` wrote. A LanguageModel is what all
+/// conversations share. A Sequence is one text that the model reads and continues. Most
+/// applications use `Chat` (chat.h) instead.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "taper/runtime/extension/llm/text_parts.h"
+#include "taper/runtime/extension/module/module.h"
+
+namespace taper::llm {
+
+/// The weights, the tokenizer and the chat template. It is immutable: copies are the same model,
+/// and any number of threads may use it. The threads of `ModuleOptions` outlive all of them.
+class LanguageModel {
+ public:
+  /// Loads a file with these kernels. Errors: those of `Module::load`, and invalid_argument if the
+  /// program is not a language model with a tokenizer.
+  static Result<LanguageModel> load(const std::string& path, KernelSet kernels,
+                                    const ModuleOptions& options = {});
+  /// With all kernels.
+  static Result<LanguageModel> load(const std::string& path, const ModuleOptions& options = {});
+
+  const TextParts& text() const;
+  const Tokenizer& tokenizer() const { return text().tokenizer; }
+  /// The most tokens of a text.
+  int64_t context() const { return text().context; }
+  /// Whether the model ends its answer with this token.
+  bool ends(TokenId id) const { return text().ends.count(id) > 0; }
+
+  /// The tokens of a conversation, up to where the assistant begins. `input.messages` is a JSON
+  /// list of objects with `role` and `content`. bos_token and eos_token are the model's.
+  /// not_supported: the model has no chat template.
+  Result<std::vector<TokenId>> prompt(ChatInput input, std::string* message = nullptr) const;
+
+ private:
+  friend class Sequence;
+  struct Parts;
+  explicit LanguageModel(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+
+  std::shared_ptr<const Parts> parts_;
+};
+
+/// The tokens that a model has read, and its caches. Sequences of one model share its weights. One
+/// thread at a time.
+class Sequence {
+ public:
+  /// `message` gets the reason of an error, such as too little memory.
+  static Result<Sequence> create(const LanguageModel& model, std::string* message = nullptr);
+  Sequence(Sequence&&) noexcept;
+  Sequence& operator=(Sequence&&) noexcept;
+  ~Sequence();
+
+  const LanguageModel& model() const;
+  const std::vector<TokenId>& tokens() const;
+  int64_t position() const { return static_cast<int64_t>(tokens().size()); }
+  /// How many tokens still fit.
+  int64_t room() const { return model().context() - position(); }
+  /// The most tokens that the model reads in one step. More go in by pieces of this size.
+  int64_t chunk() const;
+
+  /// Takes tokens that follow those of earlier calls. Returns the logits behind the last of them,
+  /// one for each token of the vocabulary, which the caller may change. They are valid until the
+  /// next call. If `cancel` becomes true, the call ends early with limit_reached; then and after
+  /// other errors the sequence has the tokens of whole chunks.
+  /// Errors: invalid_argument (no tokens, too many, or one that the vocabulary lacks).
+  Result<Span<float>> append(Span<const TokenId> ids, const std::atomic<bool>* cancel = nullptr);
+
+  /// Forgets all tokens from `position` on. Models that remember more than a cache, such as LFM2
+  /// and Mamba, forget all: look at `position()` afterwards.
+  void rewind(int64_t position);
+  /// Forgets what differs from `prompt`. At least the last token of `prompt` is left to be read,
+  /// because its logits are wanted. Returns how many tokens need not be read again.
+  int64_t keep_prefix(Span<const TokenId> prompt);
+
+  /// Why the last call failed.
+  const std::string& message() const;
+
+ private:
+  struct Parts;
+  explicit Sequence(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+// Inline, so that only an app that calls this function links all kernels.
+inline Result<LanguageModel> LanguageModel::load(const std::string& path,
+                                                 const ModuleOptions& options) {
+  return load(path, default_kernels(), options);
+}
+
+}  // namespace taper::llm

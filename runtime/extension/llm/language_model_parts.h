@@ -1,0 +1,24 @@
+#pragma once
+#include <atomic>
+
+#include "taper/runtime/extension/llm/language_model.h"
+
+namespace taper::llm {
+
+/// The name of the method that takes new tokens.
+inline constexpr char method_name[] = "forward";
+
+struct LanguageModel::Parts {
+  Parts(Module loaded, TextParts read, const Threads* given)
+      : module(std::move(loaded)), text(std::move(read)), threads(given) {}
+
+  /// Its session and its method belong to one sequence at a time, so that a single conversation
+  /// takes the memory of one. `in_use` says whether a sequence has them.
+  mutable Module module;
+  mutable std::atomic<bool> in_use{false};
+  const TextParts text;
+  const Threads* threads;
+  int64_t chunk = 0;
+};
+
+}  // namespace taper::llm

@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "taper/runtime/core/dense_copy.h"
+#include "taper/runtime/extension/llm/failure.h"
+#include "taper/runtime/extension/llm/language_model.h"
+#include "taper/runtime/extension/llm/language_model_parts.h"
+#include "taper/runtime/extension/module/message.h"
+#include "taper/runtime/extension/module/region.h"
+
+namespace taper::llm {
+namespace {
+
+Region region_of(size_t size, const char* what, Region::Use use) {
+  Region region(size, use);
+  if (!region.is_there())
+    throw Failure{Error::out_of_memory, std::string("a conversation needs ") +
+                                            std::to_string(size) + " bytes for its " + what};
+  return region;
+}
+
+// States and a method beside those of the module.
+class Memory {
+ public:
+  Memory(Module& module, const Threads* threads) {
+    const Result<ModuleRequirements> needed = module.requirements(method_name);
+    if (!needed.ok()) throw Failure{needed.error(), module.message()};
+    session_memory_.emplace(region_of(needed.value().session, "caches", Region::Use::all));
+    method_memory_.emplace(region_of(needed.value().method.total(), "work", Region::Use::part));
+    ErrorInfo info;
+    SessionOptions options;
+    options.threads = threads, options.info = &info;
+    Result<Session> session = Session::create(module.program(), *session_memory_, options);
+    if (!session.ok()) fail(session.error(), info);
+    session_.emplace(session.value());
+    Result<Method> method =
+        Method::create(*session_, method_name, MethodMemory(*method_memory_), &info);
+    if (!method.ok()) fail(method.error(), info);
+    method_.emplace(method.value());
+  }
+  Memory(const Memory&) = delete;
+  ~Memory() {
+    if (method_) (void)method_->close();
+    if (session_) (void)session_->close();
+  }
+  Method& method() { return *method_; }
+
+ private:
+  [[noreturn]] static void fail(Error error, ErrorInfo& info) {
+    info.error = error;
+    throw Failure{error, describe(info)};
+  }
+
+  std::optional<Region> session_memory_, method_memory_;
+  std::optional<Session> session_;
+  std::optional<Method> method_;
+};
+
+}  // namespace
+
+struct Sequence::Parts {
+  explicit Parts(const LanguageModel& of) : model(of) {
+    const LanguageModel::Parts& shared = *model.parts_;
+    takes_module = !shared.in_use.exchange(true, std::memory_order_acquire);
+    if (takes_module)
+      method.emplace(shared.module.method(method_name).value());  // `load` has created it
+    else
+      method.emplace(own.emplace(shared.module, shared.threads).method());
+  }
+  Parts(const Parts&) = delete;
+  ~Parts() {
+    if (takes_module) model.parts_->in_use.store(false, std::memory_order_release);
+  }
+
+  Error fail(Error error, std::string why) { return message = std::move(why), error; }
+  Error run(Span<const TokenId> ids, const std::atomic<bool>* cancel);
+  Error read_logits();
+
+  LanguageModel model;
+  bool takes_module = false;
+  std::optional<Memory> own;  ///< if another sequence has the module's session
+  std::optional<Method> method;
+  std::vector<TokenId> tokens;
+  std::vector<int64_t> wide;  ///< the ids of a chunk
+  std::vector<float> logits;
+  std::string message;
+};
+
+// Reads at most a chunk.
+Error Sequence::Parts::run(Span<const TokenId> ids, const std::atomic<bool>* cancel) {
+  wide.assign(ids.begin(), ids.end());
+  const auto start = static_cast<int64_t>(tokens.size());
+  Limits limits;
+  limits.cancel = cancel;
+  Error e = method->set_input(0, wide.data(), {1, ids.size()});
+  if (e == Error::ok) e = method->set_input(1, &start, {1});
+  if (e == Error::ok) e = method->execute(limits);
+  if (e == Error::ok) return tokens.insert(tokens.end(), ids.begin(), ids.end()), Error::ok;
+  // what such a model remembers may be that of an unfinished step
+  if (!model.text().rewinds) tokens.clear();
+  return fail(e, describe(method->last_error()));
+}
+
+Error Sequence::Parts::read_logits() {
+  const TensorRef t = method->output(0);
+  if (t.shape == nullptr || t.dtype != DType::f32 || t.shape->numel() < 1)
+    return fail(Error::invalid_program, "the first output of `forward` is not logits in f32");
+  logits.resize(static_cast<size_t>(t.shape->numel()));
+  copy_dense(t, reinterpret_cast<std::byte*>(logits.data()));
+  return Error::ok;
+}
+
+Sequence::Sequence(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Sequence::Sequence(Sequence&&) noexcept = default;
+Sequence& Sequence::operator=(Sequence&&) noexcept = default;
+Sequence::~Sequence() = default;
+
+Result<Sequence> Sequence::create(const LanguageModel& model, std::string* message) {
+  return guarded<Sequence>(message, [&] { return Sequence(std::make_unique<Parts>(model)); });
+}
+
+const LanguageModel& Sequence::model() const { return parts_->model; }
+const std::vector<TokenId>& Sequence::tokens() const { return parts_->tokens; }
+int64_t Sequence::chunk() const { return parts_->model.parts_->chunk; }
+const std::string& Sequence::message() const { return parts_->message; }
+
+Result<Span<float>> Sequence::append(Span<const TokenId> ids, const std::atomic<bool>* cancel) {
+  Parts& p = *parts_;
+  if (ids.size() == 0) return p.fail(Error::invalid_argument, "there is no token to continue");
+  if (ids.size() > room())
+    return p.fail(Error::invalid_argument, std::to_string(ids.size()) +
+                                               " tokens do not fit behind " +
+                                               std::to_string(position()) + " in a context of " +
+                                               std::to_string(p.model.context()));
+  for (index_t first = 0; first < ids.size(); first += chunk())
+    TAPER_TRY(p.run(ids.part(first, std::min<index_t>(ids.size() - first, chunk())), cancel));
+  TAPER_TRY(p.read_logits());
+  return Span<float>(p.logits.data(), static_cast<index_t>(p.logits.size()));
+}
+
+void Sequence::rewind(int64_t position) {
+  std::vector<TokenId>& tokens = parts_->tokens;
+  if (position >= static_cast<int64_t>(tokens.size())) return;
+  tokens.resize(parts_->model.text().rewinds && position > 0 ? static_cast<size_t>(position) : 0);
+}
+
+int64_t Sequence::keep_prefix(Span<const TokenId> prompt) {
+  const std::vector<TokenId>& tokens = parts_->tokens;
+  const auto most = static_cast<size_t>(prompt.size() > 0 ? prompt.size() - 1 : 0);
+  size_t equal = 0;
+  while (equal < std::min(tokens.size(), most) &&
+         tokens[equal] == prompt[static_cast<index_t>(equal)])
+    ++equal;
+  rewind(static_cast<int64_t>(equal));
+  return position();
+}
+
+}  // namespace taper::llm
