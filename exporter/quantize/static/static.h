@@ -1,0 +1,15 @@
+// The front door of static quantization: a float model becomes one that computes on 8-bit integers,
+// with scales from calibration data.
+//
+//   prepare_static(graph);                                    // batch norms are folded
+//   const StaticOptions options{.observer = {ObserverKind::histogram}};
+//   const Ranges ranges = calibrate(graph, examples, options);
+//   const StaticResult result = quantize_static(graph, ranges, options);
+//   print(std::cout, result.decisions);                       // what stays float, and why
+//
+// Activations have one scale and zero point each, in -128..127. Weights are symmetric in -127..127
+// and have a scale for each output channel. Biases stay f32.
+#pragma once
+#include "taper/exporter/quantize/static/calibrate.h"
+#include "taper/exporter/quantize/static/prepare.h"
+#include "taper/exporter/quantize/static/quantize.h"
