@@ -13,3 +13,4 @@
 #include "taper/exporter/quantize/static/calibrate.h"
 #include "taper/exporter/quantize/static/prepare.h"
 #include "taper/exporter/quantize/static/quantize.h"
+#include "taper/exporter/quantize/static/sensitivity.h"
