@@ -5,9 +5,7 @@
 #include <span>
 
 #include "taper/exporter/io/format_text.h"
-#include "taper/exporter/io/jpeg.h"
 #include "taper/exporter/io/npy.h"
-#include "taper/exporter/io/png.h"
 #include "taper/exporter/io/safetensors.h"
 
 namespace taper::cli {
@@ -17,14 +15,6 @@ bool ends_with(const std::string& text, std::string_view end) {
   return text.size() >= end.size() &&
          std::ranges::equal(text.substr(text.size() - end.size()), end, {},
                             [](unsigned char c) { return std::tolower(c); });
-}
-
-bool is_jpeg(const std::string& path) {
-  return ends_with(path, ".jpg") || ends_with(path, ".jpeg");
-}
-bool is_picture(const std::string& path) { return ends_with(path, ".png") || is_jpeg(path); }
-io::Array read_picture(const std::string& path) {
-  return is_jpeg(path) ? io::read_jpeg(path) : io::read_png(path);
 }
 
 class InputReader {
@@ -74,7 +64,7 @@ class InputReader {
     if (const auto integer = number_of<int64_t>(text); integer && takes_integer(input))
       return set_tensor(i, io::Array::of<int64_t>({}, std::span(&*integer, 1)));
     if (ends_with(text, ".npy")) return set_tensor(i, io::read_npy(text));
-    if (is_picture(text)) return set_picture(i, text);
+    if (is_picture_file(text)) return set_picture(i, text);
     if (number_of<double>(text))
       throw ExportError("input " + input.text + " is a tensor, not the number " + text +
                         "; give --input " + input.name + "=FILE");
@@ -115,7 +105,7 @@ class InputReader {
     if (input.dtype != DType::f32)
       throw ExportError(path + ": a picture becomes f32, but the input is " + input.text +
                         "; give a .npy file");
-    set_tensor(i, tensor_of_picture(read_picture(path), input.sizes, options_.pictures, path));
+    set_tensor(i, tensor_of_picture(read_picture_file(path), input.sizes, options_.pictures, path));
   }
 
   void set_tensor(index_t i, const io::Array& array) {

@@ -1,14 +1,23 @@
 #include "taper/exporter/cli/picture.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/files.h"
+#include "taper/exporter/io/jpeg.h"
+#include "taper/exporter/io/png.h"
 
 namespace taper::cli {
 namespace {
+
+std::string lower_extension(const std::filesystem::path& path) {
+  std::string kind = path.extension().string();
+  std::ranges::transform(kind, kind.begin(), [](unsigned char c) { return std::tolower(c); });
+  return kind;
+}
 
 // Channel `c` of `channels` requested ones, in [0, 1], from a pixel with 1 to 4 samples.
 float channel_of(const uint8_t* pixel, int64_t samples, int64_t c, int64_t channels, bool bgr) {
@@ -55,6 +64,15 @@ io::Array cut(const io::Array& picture, int64_t side) {
 }
 
 }  // namespace
+
+bool is_picture_file(const std::filesystem::path& path) {
+  const std::string kind = lower_extension(path);
+  return kind == ".png" || kind == ".jpg" || kind == ".jpeg";
+}
+
+io::Array read_picture_file(const std::filesystem::path& path) {
+  return lower_extension(path) == ".png" ? io::read_png(path) : io::read_jpeg(path);
+}
 
 io::Array fitted(const io::Array& picture, const PictureOptions& options, const std::string& name) {
   io::Array result = picture;

@@ -1,6 +1,7 @@
 // Pictures as inputs of a model.
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ struct PictureOptions {
   bool bgr = false;    ///< blue first
   PixelScale scale;
 };
+
+/// Whether the name is that of a picture: .png, .jpg or .jpeg in any case.
+bool is_picture_file(const std::filesystem::path& path);
+/// u8 (height, width, channels). Throws io::FileError.
+io::Array read_picture_file(const std::filesystem::path& path);
 
 /// Resizes the shorter side (bilinear with antialiasing, as in Pillow and torchvision), then cuts
 /// out the middle. Throws ExportError, which begins with `name`, if the picture is smaller than the

@@ -7,6 +7,7 @@
 
 #include "taper/exporter/cli/callable.h"
 #include "taper/exporter/cli/check_result.h"
+#include "taper/exporter/cli/recorded_inputs.h"
 #include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/inspect/program_file.h"
 #include "taper/exporter/io/format_text.h"
@@ -20,34 +21,6 @@ std::vector<int> keys(const std::map<int, io::Array>& recorded) {
   std::vector<int> result;
   for (const auto& [i, array] : recorded) result.push_back(i);
   return result;
-}
-
-bool fits(const io::Array& array, const Callable::Input& input) {
-  if (input.is_number) return array.numel() == 1 && is_integral(array.dtype);
-  const auto same = [](int64_t given, int64_t wanted) {
-    return wanted == any_extent || given == wanted;
-  };
-  return array.dtype == input.dtype && std::ranges::equal(array.sizes, input.sizes, same);
-}
-
-/// A recording also has the constants of the call, which are not inputs of a program. Chooses the
-/// recorded arguments that can be the inputs, in order. nullopt unless there is exactly one way.
-std::optional<std::vector<int>> choose_inputs(const std::map<int, io::Array>& recorded,
-                                              const std::vector<Callable::Input>& inputs) {
-  // ways[n]: how many ways to give the first n inputs with the arguments so far; 2 stands for more
-  std::vector<int> ways(inputs.size() + 1, 0);
-  std::vector<std::vector<int>> chosen(inputs.size() + 1);
-  ways[0] = 1;
-  for (const auto& [position, array] : recorded)
-    for (size_t n = inputs.size(); n > 0; --n) {
-      if (ways[n - 1] == 0 || !fits(array, inputs[n - 1])) continue;
-      if (ways[n] == 0) {
-        chosen[n] = chosen[n - 1];
-        chosen[n].push_back(position);
-      }
-      ways[n] = std::min(2, ways[n] + ways[n - 1]);
-    }
-  return ways.back() == 1 ? std::optional(chosen.back()) : std::nullopt;
 }
 
 bool contains(const io::Array& whole, const io::Array& part) {
