@@ -167,6 +167,8 @@ double OperatorCase::flops(const Tensor& result) const {
     const Tensor w = call->at("args.1");
     return 2 * count(result) * count(w) / extent(w, 0);
   }
+  if (op == "taper::conv2d_q8" || op == "taper::linear_q8")
+    return 2 * count(result) * 4 * extent(call->at("args.1"), 1);
   if (op == "convolution_backward") {  // a product for the input's gradient, one for the weight's
     const Tensor dy = call->at("args.0"), w = call->at("args.2");
     return 2 * 2 * count(dy) * count(w) / extent(w, 0);

@@ -80,6 +80,9 @@ double operations_of(std::string_view op, const Tensors& t) {
   if ((op == "taper::convolution" || op == "taper::winograd_convolution") &&
       t.arguments.size() >= 2)
     return convolution_operations(numel(t.results[0]), t.arguments[1]);
+  // a vector of weights in panels has four neighbours along the depth
+  if ((op == "taper::conv2d_q8" || op == "taper::linear_q8") && t.arguments.size() >= 2)
+    return 2 * numel(t.results[0]) * 4 * static_cast<double>(t.arguments[1]->shape->sizes[1]);
   // (grad_output, input, weight) -> gradients of input and weight. Each is as much work as the
   // forward pass; the gradient of the bias is little work.
   if (op == "convolution_backward" && t.arguments.size() >= 3) {

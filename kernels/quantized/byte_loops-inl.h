@@ -1,0 +1,80 @@
+// The loops of byte_loops.h. Compilers vectorize them. Each source includes this in a namespace of
+// its own, between the pragmas of its instruction set: there is no #pragma once.
+
+struct Add {
+  TAPER_INLINED float operator()(float a, float b) const { return a + b; }
+};
+struct Subtract {
+  TAPER_INLINED float operator()(float a, float b) const { return a - b; }
+};
+struct Multiply {
+  TAPER_INLINED float operator()(float a, float b) const { return a * b; }
+};
+
+TAPER_INLINED float real(int8_t q, int32_t zero_point, float scale) {
+  return static_cast<float>(q - zero_point) * scale;
+}
+
+template <class Operation, bool a_repeats, bool b_repeats>
+void loop(const BinaryNumbers& given, index_t n, const int8_t* a, const int8_t* b, int8_t* y) {
+  const BinaryNumbers v = given;  // which the stores cannot change
+  const float a0 = real(*a, v.zero_point[0], v.scale[0]),
+              b0 = real(*b, v.zero_point[1], v.scale[1]);
+  TAPER_INDEPENDENT_ITERATIONS
+  for (index_t i = 0; i < n; ++i) {
+    const float left = a_repeats ? a0 : real(a[i], v.zero_point[0], v.scale[0]);
+    const float right = b_repeats ? b0 : real(b[i], v.zero_point[1], v.scale[1]);
+    y[i] = v.rounding(Operation()(left, right) * v.inverse);
+  }
+}
+template <class Operation>
+void binary(const BinaryNumbers& v, index_t n, const int8_t* a, bool a_repeats, const int8_t* b,
+            bool b_repeats, int8_t* y) {
+  if (n == 0) return;
+  if (a_repeats)
+    return b_repeats ? loop<Operation, true, true>(v, n, a, b, y)
+                     : loop<Operation, true, false>(v, n, a, b, y);
+  return b_repeats ? loop<Operation, false, true>(v, n, a, b, y)
+                   : loop<Operation, false, false>(v, n, a, b, y);
+}
+
+constexpr index_t average_block = 64;  // channels
+
+template <class Count>
+TAPER_INLINED void average_channels(const ByteWindow& w, const Rounding& given, index_t first,
+                                    Count count, int8_t* y) {
+  const Rounding rounding = given;
+  int32_t sums[average_block] = {};
+  for (index_t r = 0; r < w.rows; ++r) {
+    const int8_t* x = w.x + r * w.row_step + first;
+    for (index_t k = 0; k < w.columns; ++k, x += w.channels)
+      for (index_t c = 0; c < count; ++c)
+        sums[c] =
+            static_cast<int32_t>(static_cast<uint32_t>(sums[c]) + static_cast<uint32_t>(x[c]));
+  }
+  const int32_t zeros = add_product(0, static_cast<int32_t>(w.rows * w.columns), w.zero_point);
+  for (index_t c = 0; c < count; ++c) {
+    const auto sum =
+        static_cast<int32_t>(static_cast<uint32_t>(sums[c]) - static_cast<uint32_t>(zeros));
+    y[first + c] = rounding(static_cast<float>(sum) * w.scale);
+  }
+}
+inline void average(const ByteWindow& w, const Rounding& rounding, int8_t* y) {
+  index_t c = 0;
+  for (; c + average_block <= w.channels; c += average_block)
+    average_channels(w, rounding, c, std::integral_constant<index_t, average_block>(), y);
+  if (c < w.channels) average_channels(w, rounding, c, w.channels - c, y);
+}
+
+inline void quantize(index_t n, const float* x, float inverse, const Rounding& given, int8_t* y) {
+  const Rounding rounding = given;
+  TAPER_INDEPENDENT_ITERATIONS
+  for (index_t i = 0; i < n; ++i) y[i] = rounding(x[i] * inverse);
+}
+inline void dequantize(index_t n, const int8_t* x, int32_t zero_point, float scale, float* y) {
+  TAPER_INDEPENDENT_ITERATIONS
+  for (index_t i = 0; i < n; ++i) y[i] = real(x[i], zero_point, scale);
+}
+
+constexpr ByteLoops loops = {binary<Add>, binary<Subtract>, binary<Multiply>,
+                             average,     quantize,         dequantize};

@@ -1,0 +1,39 @@
+// The innermost loops of static 8-bit operators without products, once for each instruction set.
+// Every set gives the same integers.
+#pragma once
+#include "taper/kernels/kernel.h"
+#include "taper/kernels/quantized/requantize.h"
+
+namespace taper::quantized {
+
+/// The numbers of taper::add_q8 and its kin. Both operands are de-quantized, and the result of the
+/// operation is quantized as quantize_per_tensor does it: in f32, with a rounding after each step.
+struct BinaryNumbers {
+  float scale[2];
+  int32_t zero_point[2];
+  float inverse;  ///< of the output's scale
+  Rounding rounding;
+};
+/// y[i] for i < n. An operand that `repeats` is one element.
+using BinaryLoop = void (*)(const BinaryNumbers& numbers, index_t n, const int8_t* a,
+                            bool a_repeats, const int8_t* b, bool b_repeats, int8_t* y);
+
+/// A window of an image with its channels last.
+struct ByteWindow {
+  const int8_t* x;
+  index_t rows, columns, row_step, channels;
+  int32_t zero_point;
+  float scale;  ///< of the sums of q - zero_point
+};
+
+struct ByteLoops {
+  BinaryLoop add, sub, mul;
+  void (*average)(const ByteWindow& window, const Rounding& rounding, int8_t* y);
+  /// quantize_per_tensor to i8: round(x * inverse), and so on.
+  void (*quantize)(index_t n, const float* x, float inverse, const Rounding& rounding, int8_t* y);
+  void (*dequantize)(index_t n, const int8_t* x, int32_t zero_point, float scale, float* y);
+};
+
+extern const ByteLoops byte_loops_plain, byte_loops_avx2, byte_loops_avx512;
+
+}  // namespace taper::quantized

@@ -1,0 +1,41 @@
+// The innermost loops of static 8-bit products, once for each instruction set. Sums of 32 bits are
+// exact modulo 2^32, so every set gives the same integers.
+#pragma once
+#include "taper/kernels/quantized/byte_panels.h"
+
+namespace taper::quantized {
+
+/// Some results, pixel by pixel, and where their inputs lie.
+struct BytePixels {
+  const int8_t* const* x;  ///< tap t of pixel r: x[t * pitch + r], from a group's first channel on
+  index_t pitch, taps;
+  index_t vectors_of_tap;  ///< four channels each. Reads up to 3 bytes behind the last channel
+};
+/// The channels of the results: those of some neighbouring panels.
+struct ByteColumns {
+  const int8_t* weight;
+  index_t panel_bytes;
+  const int32_t* first;  ///< at what sums begin, and what they are multiplied by: 16 for each panel
+  const float* scale;
+  index_t count;  ///< at most 16 for each panel
+  Rounding rounding;
+  int8_t* to;  ///< of the first pixel
+  index_t to_pixel;
+};
+
+struct ByteTiles {
+  static constexpr int most_pixels = 6, most_panels = 4;
+
+  int32_t shift;  ///< is added to each input: ByteChannels::first takes it off
+  int pixels;     ///< of the largest tile
+  int panels;
+  /// [panels - 1][pixels - 1]
+  void (*tile[most_panels][most_pixels])(const BytePixels&, const ByteColumns&);
+  /// One filter for each channel: `pixels` results of `columns.count` channels, any number of them.
+  void (*depthwise)(const BytePixels&, const ByteColumns&, index_t pixels);
+  static constexpr index_t most_depthwise_taps = 64;
+};
+
+extern const ByteTiles byte_tiles_avx2, byte_tiles_avx512_vnni;
+
+}  // namespace taper::quantized
