@@ -14,6 +14,8 @@ const std::vector<Pass>& all_passes() {
       {"remove_dead_code", always, remove_dead_code},
       // other passes read the bytes of constants
       {"read_blocks", always, read_blocks},
+      // weights are integers still
+      {"fuse_quantized", unless_exact, fuse_quantized},
       {"fold_constants", always, fold_constants},
       {"drop_unused_results", always, drop_unused_results},
       {"fold_batch_norm", unless_exact, fold_batch_norm},

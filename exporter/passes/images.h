@@ -1,0 +1,54 @@
+// i8 images whose channels lie last, in a graph whose images have them first.
+#pragma once
+#include <functional>
+#include <unordered_map>
+
+#include "taper/exporter/ir/call.h"
+#include "taper/exporter/passes/constant_values.h"
+
+namespace taper::passes {
+
+/// Remembers which values are views of images with channels last. So neighbouring integer operators
+/// pass images on without copies. A value of rank 3 (batch, channels, width) is an image of one
+/// row. New nodes stand before `at`.
+class Images {
+ public:
+  explicit Images(ir::Graph& graph) : graph_(graph) {}
+
+  /// (batch, height, width, channels) of a value with channels first.
+  ir::Value* image(ir::Node* at, ir::Value* value);
+  /// The image that the value is a view of; nullptr: it is none.
+  ir::Value* known_image(const ir::Value* value) const {
+    const auto known = images_.find(value);
+    return known == images_.end() ? nullptr : known->second;
+  }
+  /// The image with channels first, as a value of this rank.
+  ir::Value* seen_first(ir::Node* at, ir::Value* image, int rank);
+  /// The value itself if it is dense, or a copy.
+  ir::Value* dense(ir::Node* at, ir::Value* value);
+
+  /// Applies an operator on elements, to images where an operand is one.
+  ir::Value* apply(ir::Node* at, ir::Value* x, const std::function<ir::Value*(ir::Value*)>& op);
+  ir::Value* apply(ir::Node* at, ir::Value* a, ir::Value* b,
+                   const std::function<ir::Value*(ir::Value*, ir::Value*)>& op);
+
+  // `like` is the f32 node, and x the integers of its first argument.
+  ir::Value* view(ir::Node* at, const ir::Node& like, ir::Value* x);
+  ir::Value* pad(ir::Node* at, const ir::Node& like, ir::Value* x, Scalar value);
+  ir::Value* max_pool(ir::Node* at, const ir::Node& like, ir::Value* x);
+  ir::Value* cat(ir::Node* at, const ir::Node& like, std::vector<ir::Value*> parts, int64_t dim);
+
+  /// Everybody who reads `old` reads `value`, but views read a dense copy: their types follow from
+  /// the strides below.
+  void replace(ir::Value* old, ir::Value* value, ir::Node* at);
+
+ private:
+  ir::Value* insert(ir::Node* at, const ir::Node& like, const Operator& op,
+                    std::vector<ir::Argument> arguments);
+  bool is_image(const ir::Value* value) const { return images_.contains(value); }
+
+  ir::Graph& graph_;
+  std::unordered_map<const ir::Value*, ir::Value*> images_;  ///< of a value with channels first
+};
+
+}  // namespace taper::passes
