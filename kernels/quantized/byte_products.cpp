@@ -62,23 +62,42 @@ Plan plan_of(const ByteConvolution& v, const ByteTiles& tiles, const Threads* th
   return p;
 }
 
-// Copies a window: (kernel rows, kernel columns, input channels). nullptr stands for padding.
+// Copies a few bytes, and up to 15 more: behind both ends there is room for them.
+void copy_line(const int8_t* from, index_t bytes, int8_t* to) {
+  for (index_t i = 0; i < bytes; i += 16) std::memcpy(to + i, from + i, 16);
+}
+// Copies a window: (kernel rows, kernel columns, input channels).
 void copy_window(const ByteConvolution& v, const int8_t* image, const int8_t* zeros, index_t y,
                  index_t x, int8_t* to) {
   const portable::Correlation& c = v.c;
-  const auto inputs = static_cast<size_t>(c.inputs);
   const bool is_line = c.dilation[2] == 1 && c.groups == 1;  // the taps of a row lie together
+  const index_t line = c.kernel[2] * c.inputs;
   for (index_t ky = 0; ky < c.kernel[1]; ++ky) {
     const index_t first = v.place(y, x, ky, 0), last = v.place(y, x, ky, c.kernel[2] - 1);
     if (is_line && first >= 0 && last >= 0) {
-      const size_t bytes = static_cast<size_t>(c.kernel[2]) * inputs;
-      std::memcpy(to, image + first, bytes);
-      to += bytes;
+      copy_line(image + first, line, to);
+      to += line;
       continue;
     }
-    for (index_t kx = 0; kx < c.kernel[2]; ++kx, to += inputs) {
+    for (index_t kx = 0; kx < c.kernel[2]; ++kx, to += c.inputs) {
       const index_t place = v.place(y, x, ky, kx);
-      std::memcpy(to, place < 0 ? zeros : image + place, inputs);
+      copy_line(place < 0 ? zeros : image + place, c.inputs, to);
+    }
+  }
+}
+// Points to the taps of `count` pixels of one row of results, from (y, x) on: x_of[t * pitch + i].
+void point_to_taps(const ByteConvolution& v, const int8_t* image, const int8_t* zeros, index_t y,
+                   index_t x, index_t count, index_t pitch, const int8_t** x_of) {
+  const portable::Correlation& c = v.c;
+  const index_t step = c.stride[2] * v.in_channels();
+  for (index_t ky = 0; ky < c.kernel[1]; ++ky) {
+    const index_t row = y * c.stride[1] - c.padding[1] + ky * c.dilation[1];
+    const bool is_inside = row >= 0 && row < c.in[1];
+    for (index_t kx = 0; kx < c.kernel[2]; ++kx, x_of += pitch) {
+      index_t column = x * c.stride[2] - c.padding[2] + kx * c.dilation[2];
+      index_t place = (row * c.in[2] + column) * v.in_channels();
+      for (index_t i = 0; i < count; ++i, column += c.stride[2], place += step)
+        x_of[i] = is_inside && column >= 0 && column < c.in[2] ? image + place : zeros;
     }
   }
 }
@@ -100,21 +119,21 @@ struct Run {
     const portable::Correlation& c = v.c;
     auto* x = reinterpret_cast<const int8_t**>(slot);
     const index_t pitch = plan.most_pixels;
-    index_t row = begin / c.out[2], column = begin % c.out[2];
-    for (index_t r = 0; r < end - begin; ++r) {
-      if (plan.copies_windows) {
-        auto* window =
-            reinterpret_cast<int8_t*>(slot + plan.pointer_bytes) + r * plan.window_bytes();
-        copy_window(v, image, zeros, row, column, window);
-        x[r] = window;
-      } else {
-        for (index_t ky = 0, t = 0; ky < c.kernel[1]; ++ky)
-          for (index_t kx = 0; kx < c.kernel[2]; ++kx, ++t) {
-            const index_t place = v.place(row, column, ky, kx);
-            x[t * pitch + r] = place < 0 ? zeros : image + place;
-          }
+    for (index_t at = begin; at < end;) {
+      const index_t row = at / c.out[2], column = at % c.out[2],
+                    count = smaller(end - at, c.out[2] - column);
+      const int8_t** here = x + (at - begin);
+      at += count;
+      if (!plan.copies_windows) {
+        point_to_taps(v, image, zeros, row, column, count, pitch, here);
+        continue;
       }
-      if (++column == c.out[2]) column = 0, ++row;
+      auto* windows = reinterpret_cast<int8_t*>(slot + plan.pointer_bytes);
+      for (index_t i = 0; i < count; ++i) {
+        int8_t* window = windows + (here + i - x) * plan.window_bytes();
+        copy_window(v, image, zeros, row, column + i, window);
+        here[i] = window;
+      }
     }
     if (plan.copies_windows) return {x, pitch, 1, BytePanels::vectors_of(v.depth())};
     return {x, pitch, c.taps(), BytePanels::vectors_of(c.inputs)};

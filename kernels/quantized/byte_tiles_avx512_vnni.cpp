@@ -30,22 +30,36 @@ TAPER_INLINE void add_products(__m512i& sum, __m512i q_plus_128, __m512i weight)
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(q_plus_128), "v"(weight));
 }
 
-// Sums become integers of 8 bits, in 32.
+// Four vectors of sums become integers of 8 bits. Packing works within lanes of 128 bits: lane j
+// has four integers of each vector.
 struct Rounder {
-  __m512 low, high;
-  __m512i zero_point;
+  __m512 high;
+  __m512i zero_point, low;
 
   TAPER_INLINE explicit Rounder(const Rounding& r)
-      : low(_mm512_set1_ps(r.low)),
-        high(_mm512_set1_ps(r.high)),
-        zero_point(_mm512_set1_epi32(r.zero_point)) {}
-  TAPER_INLINE __m512i operator()(__m512i sum, __m512 scale) const {
+      : high(_mm512_set1_ps(r.high)),
+        zero_point(_mm512_set1_epi16(static_cast<int16_t>(r.zero_point))),
+        low(_mm512_set1_epi8(static_cast<char>(static_cast<int32_t>(r.low) + r.zero_point))) {}
+  // NaN and what is too small become the lowest i32.
+  TAPER_INLINE __m512i rounded(__m512i sum, __m512 scale) const {
     const __m512 y = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(every, sum), scale);
-    // NaN becomes the second operand
-    const __m512 clamped = _mm512_maskz_min_ps(every, _mm512_maskz_max_ps(every, y, low), high);
-    return _mm512_add_epi32(_mm512_maskz_cvtps_epi32(every, clamped), zero_point);
+    return _mm512_maskz_cvtps_epi32(every, _mm512_maskz_min_ps(every, high, y));
+  }
+  TAPER_INLINE __m512i packed(const __m512i (&y)[4]) const {
+    const __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(y[0], y[1]), zero_point),
+                  b = _mm512_adds_epi16(_mm512_packs_epi32(y[2], y[3]), zero_point);
+    return _mm512_max_epi8(_mm512_packs_epi16(a, b), low);
   }
 };
+
+TAPER_INLINE void store(__m512i bytes, index_t count, int8_t* to) {
+  if (count >= 64) return _mm512_storeu_si512(to, bytes);
+  alignas(64) int8_t here[64];
+  _mm512_store_si512(here, bytes);
+  index_t i = 0;
+  for (; i + 16 <= count; i += 16) std::memcpy(to + i, here + i, 16);
+  for (; i < count; ++i) to[i] = here[i];
+}
 
 template <int panels, int pixels>
 void tile(const BytePixels& p, const ByteColumns& c) {
@@ -68,59 +82,69 @@ void tile(const BytePixels& p, const ByteColumns& c) {
     }
   }
   const Rounder round(c.rounding);
-  unrolled<panels>(TAPER_EACH(v) {
-    const __m512 scale = _mm512_loadu_ps(c.scale + v * BytePanels::rows);
-    const index_t left = c.count - v * BytePanels::rows;
-    unrolled<pixels>(TAPER_EACH(r) {
-      const __m128i bytes = _mm512_maskz_cvtepi32_epi8(every, round(sum[r][v], scale));
-      auto* to = reinterpret_cast<__m128i*>(c.to + r * c.to_pixel + v * BytePanels::rows);
-      if (left >= BytePanels::rows)
-        _mm_storeu_si128(to, bytes);
-      else
-        _mm_mask_storeu_epi8(to, static_cast<__mmask16>((1u << left) - 1), bytes);
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  unrolled<pixels>(TAPER_EACH(r) {
+    __m512i y[4] = {};
+    unrolled<panels>(TAPER_EACH(v) {
+      y[v] = round.rounded(sum[r][v], _mm512_loadu_ps(c.scale + v * BytePanels::rows));
     });
+    store(_mm512_maskz_permutexvar_epi32(every, order, round.packed(y)), c.count,
+          c.to + r * c.to_pixel);
   });
 }
 
 // ---- depthwise ----
 //
-// 64 channels at a time. Bytes of four taps are interleaved within lanes of 128 bits. So vector a
-// has channels 16 j + 4 a to 16 j + 4 a + 3 in lane j, and what belongs to them is brought into
-// this order.
-
-constexpr index_t block = 64;
+// 64 channels at a time, or 32 of two pixels. Bytes of four taps are interleaved within lanes of
+// 128 bits. So vector a has channels 16 j + 4 a to 16 j + 4 a + 3 in lane j, and what belongs to
+// them is brought into this order.
 
 struct Filters {
-  alignas(64) int8_t weight[ByteTiles::most_depthwise_taps / 4][4][block];
+  alignas(64) int8_t weight[ByteTiles::most_depthwise_taps / 4][4][64];
   alignas(64) int32_t first[4][16];
   alignas(64) float scale[4][16];
 };
 
-void arrange(const ByteColumns& c, index_t channel, index_t vectors, Filters& f) {
-  std::memset(static_cast<void*>(&f), 0, sizeof f);
+// `lanes`: the panels of one pixel, 4 or 2.
+void arrange(const ByteColumns& c, index_t channel, index_t lanes, index_t vectors, Filters& f) {
   const index_t panel0 = channel / BytePanels::rows,
-                left = BytePanels::panels_of(c.count - channel), panels = left < 4 ? left : 4;
-  for (index_t j = 0; j < panels; ++j)
+                panels = BytePanels::panels_of(c.count - channel);
+  for (index_t j = 0; j < 4; ++j) {
+    // a lane without channels computes those of the last panel, which nobody stores
+    const index_t panel = panel0 + (j % lanes < panels ? j % lanes : panels - 1);
     for (int a = 0; a < 4; ++a) {
-      const int8_t* from = c.weight + (panel0 + j) * c.panel_bytes + 16 * a;
+      const int8_t* from = c.weight + panel * c.panel_bytes + 16 * a;
       for (index_t g = 0; g < vectors; ++g)
         std::memcpy(f.weight[g][a] + 16 * j, from + g * BytePanels::vector_bytes, 16);
-      const index_t at = (panel0 + j) * BytePanels::rows + 4 * a;
+      const index_t at = panel * BytePanels::rows + 4 * a;
       std::memcpy(f.first[a] + 4 * j, c.first + at, 16);
       std::memcpy(f.scale[a] + 4 * j, c.scale + at, 16);
     }
+  }
 }
 
-/// The results of up to 64 channels. Places behind the last tap have weights 0.
-TAPER_INLINE __m512i filtered(const int8_t* const* x, index_t pitch, index_t taps, index_t channel,
-                              __mmask64 mask, const Filters& f, const Rounder& round) {
+// Loads 64 channels of a pixel, or 32 of two pixels. Only the first `mask` ones are read.
+template <bool two>
+TAPER_INLINE __m512i load(const int8_t* a, const int8_t* b, __mmask64 mask) {
+  if constexpr (!two) return _mm512_maskz_loadu_epi8(mask, a);
+  const auto half = static_cast<__mmask32>(mask);
+  return _mm512_mask_broadcast_i64x4(
+      _mm512_maskz_broadcast_i64x4(0xff, _mm256_maskz_loadu_epi8(half, a)), 0xf0,
+      _mm256_maskz_loadu_epi8(half, b));
+}
+
+// The results at pixel x[0], or at two of them. Places behind the last tap have weights 0.
+template <bool two, class Vectors>
+TAPER_INLINE __m512i filtered(const int8_t* const* x, index_t second, index_t pitch, index_t taps,
+                              Vectors vectors, index_t channel, __mmask64 mask, const Filters& f,
+                              const Rounder& round) {
   __m512i sum[4];
   unrolled<4>(TAPER_EACH(a) { sum[a] = _mm512_load_si512(f.first[a]); });
-  for (index_t t = 0, g = 0; t < taps; t += 4, ++g) {
+  for (index_t g = 0; g < vectors; ++g) {
     __m512i q[4];
     unrolled<4>(TAPER_EACH(i) {
-      const index_t tap = t + i < taps ? t + i : taps - 1;
-      q[i] = plus_128(_mm512_maskz_loadu_epi8(mask, x[tap * pitch] + channel));
+      const index_t t = 4 * g + i, tap = (t < taps ? t : taps - 1) * pitch;
+      q[i] = plus_128(load<two>(x[tap] + channel, x[tap + second] + channel, mask));
     });
     const __m512i low01 = _mm512_unpacklo_epi8(q[0], q[1]),
                   high01 = _mm512_unpackhi_epi8(q[0], q[1]),
@@ -133,25 +157,41 @@ TAPER_INLINE __m512i filtered(const int8_t* const* x, index_t pitch, index_t tap
         TAPER_EACH(a) { add_products(sum[a], four_taps[a], _mm512_load_si512(f.weight[g][a])); });
   }
   __m512i y[4];
-  unrolled<4>(TAPER_EACH(a) { y[a] = round(sum[a], _mm512_load_ps(f.scale[a])); });
-  return _mm512_packs_epi16(_mm512_packs_epi32(y[0], y[1]), _mm512_packs_epi32(y[2], y[3]));
+  unrolled<4>(TAPER_EACH(a) { y[a] = round.rounded(sum[a], _mm512_load_ps(f.scale[a])); });
+  return round.packed(y);
+}
+
+template <bool two, class Vectors>
+void filter_block(const BytePixels& p, const ByteColumns& c, index_t pixels, Vectors vectors,
+                  index_t channel, const Filters& f) {
+  const Rounder round(c.rounding);
+  constexpr index_t block = two ? 32 : 64;
+  const index_t left = c.count - channel, count = left < block ? left : block;
+  const __mmask64 mask = count == 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
+  for (index_t r = 0; r < pixels; r += two ? 2 : 1) {
+    const index_t second = two && r + 1 < pixels ? 1 : 0;
+    const __m512i y =
+        filtered<two>(p.x + r, second, p.pitch, p.taps, vectors, channel, mask, f, round);
+    int8_t* to = c.to + r * c.to_pixel + channel;
+    store(y, count, to);
+    if (second != 0) store(_mm512_maskz_shuffle_i64x2(0xff, y, y, 0xee), count, to + c.to_pixel);
+  }
 }
 
 void depthwise(const BytePixels& p, const ByteColumns& c, index_t pixels) {
-  const Rounder round(c.rounding);
+  using Three = std::integral_constant<index_t, 3>;  // of 3 x 3 taps
+  const index_t vectors = BytePanels::vectors_of(p.taps);
   Filters f;
-  for (index_t channel = 0; channel < c.count; channel += block) {
-    arrange(c, channel, BytePanels::vectors_of(p.taps), f);
-    const index_t left = c.count - channel;
-    const __mmask64 mask = left >= block ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
-    for (index_t r = 0; r < pixels; ++r) {
-      const __m512i y = filtered(p.x + r, p.pitch, p.taps, channel, mask, f, round);
-      int8_t* to = c.to + r * c.to_pixel + channel;
-      if (left >= block)
-        _mm512_storeu_si512(to, y);
-      else
-        _mm512_mask_storeu_epi8(to, mask, y);
-    }
+  for (index_t channel = 0; channel < c.count;) {
+    const bool two = c.count - channel <= 32;
+    arrange(c, channel, two ? 2 : 4, vectors, f);
+    if (two)
+      vectors == 3 ? filter_block<true>(p, c, pixels, Three(), channel, f)
+                   : filter_block<true>(p, c, pixels, vectors, channel, f);
+    else
+      vectors == 3 ? filter_block<false>(p, c, pixels, Three(), channel, f)
+                   : filter_block<false>(p, c, pixels, vectors, channel, f);
+    channel += two ? 32 : 64;
   }
 }
 
