@@ -16,11 +16,11 @@ namespace {
 using eager::Tensor;
 using ir::Node;
 using ir::Value;
-using Elements = std::vector<float>;
+using Numbers = std::vector<float>;
 
 /// The f32 outputs of a run.
-std::vector<Elements> float_outputs(const ir::Interpretation& run) {
-  std::vector<Elements> outputs;
+std::vector<Numbers> float_outputs(const ir::Interpretation& run) {
+  std::vector<Numbers> outputs;
   for (const Tensor& t : run.outputs)
     if (t.defined() && t.dtype() == DType::f32) outputs.push_back(t.to_vector<float>());
   return outputs;
@@ -46,7 +46,7 @@ Node* node_of(ir::Graph& graph, const std::string& result) {
 /// The errors of several outputs.
 class OutputErrors {
  public:
-  void add(const std::vector<Elements>& got, const std::vector<Elements>& want) {
+  void add(const std::vector<Numbers>& got, const std::vector<Numbers>& want) {
     errors_.resize(want.size());
     for (size_t i = 0; i < want.size(); ++i) errors_[i].add(got[i], want[i]);
   }
@@ -103,7 +103,7 @@ class Measuring {
     for (const auto& [node, end] : plan_.ends) errors_[end->name];
     OutputErrors outputs;
     for (size_t i = 0; i < examples_.count; ++i) {
-      std::map<std::string, Elements> wanted;
+      std::map<std::string, Numbers> wanted;
       outputs_.push_back(
           float_outputs(run_example(graph_, examples_, i, [&](const Value& v, const Tensor& t) {
             if (errors_.contains(v.name)) wanted[v.name] = t.to_vector<float>();
@@ -148,8 +148,8 @@ class Measuring {
   const Progress& progress_;
   Plan plan_;
   size_t done_ = 0, all_ = 0;
-  std::map<std::string, SignalError> errors_;   ///< of the results of nodes
-  std::vector<std::vector<Elements>> outputs_;  ///< of the float model, for each example
+  std::map<std::string, SignalError> errors_;  ///< of the results of nodes
+  std::vector<std::vector<Numbers>> outputs_;  ///< of the float model, for each example
 };
 
 }  // namespace

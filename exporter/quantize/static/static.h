@@ -2,6 +2,7 @@
 // with scales from calibration data.
 //
 //   prepare_static(graph);                                    // batch norms are folded
+//   equalize(graph);                                          // helps weights with one scale each
 //   const StaticOptions options{.observer = {ObserverKind::histogram}};
 //   const Ranges ranges = calibrate(graph, examples, options);
 //   const StaticResult result = quantize_static(graph, ranges, options);
@@ -11,6 +12,7 @@
 // and have a scale for each output channel. Biases stay f32.
 #pragma once
 #include "taper/exporter/quantize/static/calibrate.h"
+#include "taper/exporter/quantize/static/equalize.h"
 #include "taper/exporter/quantize/static/prepare.h"
 #include "taper/exporter/quantize/static/quantize.h"
 #include "taper/exporter/quantize/static/sensitivity.h"

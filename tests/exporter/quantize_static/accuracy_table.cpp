@@ -44,6 +44,8 @@ std::vector<Row> rows(int64_t many_images) {
     StaticOptions corrected = with(ObserverKind::histogram, per_channel);
     corrected.correct_bias = true;
     list.push_back({stem + "histogram, bias correction", corrected});
+    list.push_back({stem + "histogram, equalization", with(ObserverKind::histogram, per_channel),
+                    128, /*equalize=*/true});
   }
   for (const int64_t images : {int64_t{32}, many_images})
     list.push_back(
@@ -85,6 +87,7 @@ void print_table(const std::string& name, const Classifier& classifier,
             << "|---|---|---|---|---|---|---|\n";
   for (const Row& row : rows(many_images)) {
     const auto graph = float_graph(classifier.model);
+    if (row.equalize) equalize(*graph);
     const Classifier source{classifier.model, calibration, ""};
     const Ranges ranges =
         calibrate(*graph, source.batches(0, row.calibration_images, 32), row.options);

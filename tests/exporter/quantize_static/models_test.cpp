@@ -1,9 +1,11 @@
 // Trained models in int8 against the accuracy of PyTorch's PT2E with the XNNPACK quantizer
 // (accuracy.json). The whole table is printed by static_accuracy_table.
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "taper/exporter/eager/files.h"
+#include "taper/exporter/exporter.h"
+#include "taper/runtime/extension/module/module.h"
 #include "taper/tests/exporter/quantize_static/labelled.h"
 #include "taper/tests/support/data.h"
 
@@ -124,6 +126,35 @@ TEST(static_int8, resnet20_has_the_form_and_the_weights_that_pytorch_gives_it) {
     // Batch norms are folded in f64 here and in f32 there.
     EXPECT_LE(different, a[i].size() / 500) << "weight " << i;
   }
+}
+
+TEST(static_int8, a_program_gives_the_bits_of_the_graph) {
+  TAPER_GOLDEN_DATA_OR_SKIP(file, "pt2/lenet.pt2");
+  TAPER_GOLDEN_DATA_OR_SKIP(mnist, "datasets/mnist");
+  pt2::Model model = pt2::Model::load(file);
+  Exporter exporter;
+  {
+    const eager::NoGrad guard;
+    exporter.method("forward", model.function(), model.input_specs(), model.output_names());
+  }
+  ir::Graph& graph = exporter.graph("forward");
+  bake_read_only_states({&graph});
+  prepare_static(graph);
+  const Classifier source{file, data::mnist(mnist / "train").normalize({.1307f}, {.3081f}), ""};
+  quantize_static(graph, calibrate(graph, source.batches(0, 64, 32), {}), {});
+  const eager::Tensor pictures = source.batches(100, 120, 20).at(0)[0];
+  const std::vector<float> want =
+      ir::Interpreter(graph).run({pictures}).outputs[0].to_vector<float>();
+
+  const std::vector<std::byte> program = exporter.write(ExportOptions{.exact = true});
+  Result<Module> module =
+      Module::load(Span<const std::byte>(program.data(), static_cast<index_t>(program.size())));
+  ASSERT_TRUE(module.ok());
+  const auto outputs = module.value().execute("forward", {taper::Input(pictures.ref())});
+  ASSERT_TRUE(outputs.ok()) << module.value().message();
+  ASSERT_EQ(outputs.value()[0].bytes.size(), want.size() * sizeof(float));
+  EXPECT_EQ(std::memcmp(outputs.value()[0].bytes.data(), want.data(), want.size() * sizeof(float)),
+            0);
 }
 
 }  // namespace
