@@ -30,16 +30,27 @@ void require_finite(const ir::Value& value, const Tensor& tensor) {
                         "; calibration needs finite activations");
 }
 
+void require_float(const ir::Graph& graph) {
+  for (const ir::Node& node : graph.nodes())
+    for (const char* library : {"quantized_decomposed::", "torchao::"})
+      if (name_of(*node.op).starts_with(library))
+        throw ExportError(graph.name() + ": the model is quantized already: it has " +
+                          ir::describe(node));
+}
+
+/// Why no node of the plan is quantized.
+std::string why_nothing(const Plan& plan) {
+  const std::string nothing = "there is nothing to quantize: ";
+  for (const Decision& d : plan.decisions)
+    if (d.why.starts_with("excluded")) return nothing + d.node + " is " + d.why;
+  return nothing + "the model has no convolution or linear layer whose weight is a constant of f32";
+}
+
 class Calibration {
  public:
   Calibration(ir::Graph& graph, const StaticOptions& options)
       : graph_(graph), plan_(make_plan(graph, options)) {
-    if (plan_.reads.empty())
-      throw ExportError(graph.name() + ": there is nothing to quantize" +
-                        (plan_.decisions.empty()
-                             ? ""
-                             : ": " + plan_.decisions[0].node + " stays float, because " +
-                                   plan_.decisions[0].why));
+    if (plan_.reads.empty()) throw ExportError(graph.name() + ": " + why_nothing(plan_));
     for (size_t i = 0; i < plan_.groups.size(); ++i)
       observers_.push_back(make_observer(options.observer));
     for (const PlannedValue& v : plan_.values) observer_of_[v.value] = observers_[v.group].get();
@@ -87,6 +98,7 @@ Ranges calibrate(ir::Graph& graph, const Examples& examples, const StaticOptions
   if (examples.count == 0)
     throw ExportError(graph.name() + ": there is no calibration data; give at least one example");
   const size_t runs = options.correct_bias ? 2 * examples.count : examples.count;
+  require_float(graph);
   Calibration calibration(graph, options);
   calibration.run(examples, [&](size_t done, size_t) {
     if (progress) progress(done, runs);

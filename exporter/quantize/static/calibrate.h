@@ -42,8 +42,9 @@ struct Ranges {
 };
 
 /// Runs `graph`, whose operators have their final form (`prepare_static`), over all examples. The
-/// graph does not change. Throws ExportError if there is no example, if an example does not fit the
-/// inputs, or if an activation is NaN or infinite. The message names the example and the node.
+/// graph does not change. Throws ExportError if there is no example, nothing to quantize, or a
+/// model that is quantized already; and, with the example and the node, for an example that does
+/// not fit the inputs, and an activation that is NaN or infinite.
 Ranges calibrate(ir::Graph& graph, const Examples& examples, const StaticOptions& options,
                  const Progress& progress = {});
 

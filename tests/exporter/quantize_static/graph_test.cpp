@@ -193,8 +193,7 @@ TEST(static_graph, excludes_nodes_by_patterns) {
   EXPECT_EXPORT_ERROR(calibrate(*other, random_examples(), {.exclude = {"fc*"}}),
                       "nothing is excluded by \"fc*\": it fits no module, operator or result");
   EXPECT_EXPORT_ERROR(calibrate(*other, random_examples(), {.exclude = {"conv*"}}),
-                      "f: there is nothing to quantize: convolution stays float, because excluded "
-                      "by \"conv*\"");
+                      "f: there is nothing to quantize: convolution is excluded by \"conv*\"");
 }
 
 TEST(static_graph, needs_the_ranges_of_its_own_options) {
@@ -237,6 +236,29 @@ TEST(calibration, refuses_what_it_cannot_learn_from) {
   EXPECT_EXPORT_ERROR(calibrate(*graph, with(bad), {}), "example 1: %x, is NaN in element 5");
   Tensor(bad).fill_(3e38);
   EXPECT_EXPORT_ERROR(calibrate(*graph, with(bad), {}), "example 1: %a, convolution, is infinite");
+}
+
+TEST(calibration, refuses_models_without_products_and_quantized_ones) {
+  const auto graph = graph_of(image("y", "cos(%x)") + "output \"y\" = %y\n");
+  EXPECT_EXPORT_ERROR(calibrate(*graph, random_examples(), {}),
+                      "the model has no convolution or linear layer whose weight is a constant");
+  const auto twice = graph_of(conv("a", "x") + "output \"y\" = %a\n");
+  quantized(*twice);
+  EXPECT_EXPORT_ERROR(calibrate(*twice, random_examples(), {}),
+                      "f: the model is quantized already: it has quantized_decomposed::");
+}
+
+TEST(prepare_static, brings_relus_before_pools_and_finds_those_that_look_like_others) {
+  const auto graph = graph_of(conv("a", "x") +
+                              "%p: f32[1, 2, 2, 2] = max_pool2d(%a, [2, 2], [], [0, 0], [1, 1], "
+                              "false)\n%y: f32[1, 2, 2, 2] = leaky_relu(%p, 0.0)\n"
+                              "%z: f32[1, 2, 2, 2] = leaky_relu(%y, 0.5)\noutput \"z\" = %z\n");
+  const std::vector<float> want = passes::run(*graph, random_examples().at(0));
+  prepare_static(*graph);
+  ir::verify(*graph);
+  EXPECT_THAT(passes::operators(*graph),
+              ElementsAre("convolution", "relu", "max_pool2d", "leaky_relu"));
+  passes::expect_same_bits(passes::run(*graph, random_examples().at(0)), want);
 }
 
 TEST(calibration, warns_of_activations_that_never_change) {

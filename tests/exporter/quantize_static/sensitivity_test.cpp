@@ -72,7 +72,7 @@ TEST(sensitivity, finds_the_node_that_does_the_harm) {
   // The same figures from runs of this test's own.
   const auto quantized = layers();
   quantize_static(*quantized, ranges, options);
-  SignalError all, relu;
+  SignalError all;
   for (size_t i = 0; i < examples.count; ++i)
     all.add(passes::run(*quantized, examples.at(i)), passes::run(*graph, examples.at(i)));
   EXPECT_DOUBLE_EQ(found.outputs_db, all.sqnr_db());
