@@ -39,6 +39,9 @@ struct ExportOptions {
   bool require_backend = false;  ///< refuse a program with nodes that the backend does not run
   bool each_node = false;        ///< a delegate for each node: slower, to profile and to compare
   int64_t test_bytes = 1 << 20;  ///< a larger test is left out, and the report says so
+  /// Edits the graphs of all methods before the passes, such as `quantize::quantize` does. Tests
+  /// then expect the results of the edited graphs.
+  std::function<void(const std::vector<ir::Graph*>&)> before_passes;
   std::function<void(const std::string& stage)> stage;  ///< told what begins: passes, planning, …
   /// Sees the graph of each method after each pass (passes/passes.h).
   std::function<void(const passes::PassResult&, const ir::Graph&)> after_pass;

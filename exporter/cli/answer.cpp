@@ -1,10 +1,20 @@
 #include "taper/exporter/cli/answer.h"
 
+#include "taper/exporter/cli/quantization.h"
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/llm/text_model.h"
 
 namespace taper::cli {
+namespace {
+
+std::string recipe_of(const std::string& quantize) {
+  if (quantize == "int8") return "int8-dynamic";
+  if (quantize == "int4") return "int4-g32";
+  return quantize;
+}
+
+}  // namespace
 
 void ModelChoice::add_to(Command& command) {
   command
@@ -12,14 +22,22 @@ void ModelChoice::add_to(Command& command) {
               "a folder as Hugging Face writes it, a .gguf file, or a program that export wrote")
       .required();
   command.option("--context", context, "the most tokens of a conversation; 0: up to 4096");
+  command.option("--quantize RECIPE", quantize,
+                 "store weights in a few bits: int8, int4, or a recipe of `taper quantize`");
   command.flag("--exact", exact, "compute in f32 on de-quantized weights");
 }
 
 llm::LanguageModel ModelChoice::load() const {
   if (context < 0) throw UsageError("--context", "it must not be negative");
-  Stages stages(6);
+  QuantizeChoice choice;
+  choice.recipe = recipe_of(quantize);
+  Quantization quantization(choice, model);
+  Stages stages(6 + quantization.stages());
+  ExportOptions written;
+  quantization.add_to(written, stages);
   llm::TextModelOptions options;
   options.exact = exact, options.context = context, options.threads = eager::threads();
+  options.before_passes = written.before_passes;
   options.stage = [&](const std::string& stage) { stages.begin(stage); };
   return llm::load_text_model(model, options);
 }

@@ -12,6 +12,7 @@ namespace taper::cli {
 /// Which model, and how it computes.
 struct ModelChoice {
   std::string model;
+  std::string quantize;  ///< "int8", "int4", or a recipe; "": weights stay as they are
   int64_t context = 0;
   bool exact = false;
 

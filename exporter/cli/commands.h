@@ -12,6 +12,7 @@ void add_profile_command(CommandLine& line, std::ostream& out);
 void add_check_command(CommandLine& line, std::ostream& out);
 void add_compare_command(CommandLine& line, std::ostream& out);
 void add_export_command(CommandLine& line, std::ostream& out);
+void add_quantize_command(CommandLine& line, std::ostream& out);
 void add_operators_command(CommandLine& line, std::ostream& out);
 void add_generate_command(CommandLine& line, std::ostream& out);
 void add_chat_command(CommandLine& line, std::ostream& out);

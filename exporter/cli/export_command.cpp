@@ -11,6 +11,7 @@
 #include "taper/exporter/cli/kernel_table.h"
 #include "taper/exporter/cli/language_model.h"
 #include "taper/exporter/cli/program_source.h"
+#include "taper/exporter/cli/quantization.h"
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
@@ -28,7 +29,9 @@ struct ExportArguments {
   std::string target, print_after, backend, required;
   std::optional<int64_t> memory;
   LanguageModelExport language;
+  QuantizeChoice quantize;
   bool exact = false, no_tests = false, each_node = false;
+  bool lists_weights = false;  ///< prints what became of each weight
 };
 
 void write(const std::string& path, const LinkedProgram& program,
@@ -92,6 +95,8 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
       throw UsageError("file",
                        file + " is not a .pt2 file; give .pt2 files, or one program (.taper)");
   if (options.output.empty()) throw UsageError("--output FILE.taper is required");
+  if (!options.quantize.calibrate.empty() && options.files.size() > 1)
+    throw UsageError("--calibrate", "its data is for one model; give one");
   require_names_of_their_own(options);
   const auto folder = [](const std::string& file) {
     return in_canonical_folder(file).parent_path();
@@ -108,10 +113,13 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
       if (result.name == options.print_after) out << result << graph << '\n', printed = true;
     };
   emit::Report report;
+  Quantization quantization(options.quantize, options.files[0]);
   {
     // two or three stages for each model: importing, tracing, running; three more for the program
-    Stages stages(static_cast<int>(options.files.size()) * (import.tests ? 3 : 2) + 3);
+    Stages stages(static_cast<int>(options.files.size()) * (import.tests ? 3 : 2) + 3 +
+                  quantization.stages());
     written.stage = [&](const std::string& stage) { stages.begin(stage); };
+    quantization.add_to(written, stages);
     report = export_models({options.files.begin(), options.files.end()}, options.output, import,
                            written);
   }
@@ -123,6 +131,7 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
                            (options.print_after == "delegate" ? "it needs --backend"
                             : options.exact                   ? "--exact leaves it out"
                                                               : "it needs --dtype"));
+  quantization.print(out, options.lists_weights);
   out << report;
   return options.output;
 }
@@ -137,8 +146,13 @@ void export_language_model(const ExportArguments& options, std::ostream& out) {
                                                  {options.no_tests, "--no-tests"}};
   for (const auto& [is_given, name] : others)
     if (is_given) throw UsageError(name, "this option is for .pt2 files");
-  export_language_model(options.files[0], options.output, options.language, options_of(options),
-                        out);
+  Quantization quantization(options.quantize, options.files[0]);
+  LanguageModelExport choice = options.language;
+  choice.quantization = &quantization;
+  std::ostringstream report;
+  export_language_model(options.files[0], options.output, choice, options_of(options), report);
+  quantization.print(out, options.lists_weights);
+  out << report.view();
 }
 
 void export_sources(const std::string& file, const ExportArguments& options, std::ostream& out) {
@@ -168,6 +182,7 @@ void require_no_options_of_models(const ExportArguments& options) {
                                                 {!options.required.empty(), "--require"},
                                                 {options.each_node, "--each-node"},
                                                 {options.dtype != "f32", "--dtype"},
+                                                {!options.quantize.recipe.empty(), "--recipe"},
                                                 {options.no_tests, "--no-tests"}};
   for (const auto& [is_given, name] : given)
     if (is_given)
@@ -215,7 +230,45 @@ void run_export(const ExportArguments& options, std::ostream& out) {
   if (sources) export_sources(program, options, out);
 }
 
+void add_language_options(Command& command, LanguageModelExport& choice) {
+  command.option("--context N", choice.context,
+                 "Language models: the most tokens of a text; default: as the model was trained");
+  command.option("--chunk N", choice.chunk, "Language models: the most tokens of one call")
+      .shows_default();
+  command.flag(
+      "--all-logits", choice.all_logits,
+      "Language models: adds the method forward_all, which gives the logits of every token");
+}
+
 }  // namespace
+
+void add_quantize_command(CommandLine& line, std::ostream& out) {
+  Command command =
+      line.add("quantize", "Stores the weights of a model in a few bits, and writes the program");
+  auto options = std::make_shared<ExportArguments>();
+  options->lists_weights = true;
+  command
+      .option("model", options->files,
+              "A PyTorch model (.pt2), or a language model: a folder with a config.json, or a "
+              ".gguf file in f32, f16 or bf16")
+      .required();
+  command.option("-o,--output FILE.taper", options->output, "The program to write").required();
+  add_quantize_options(command, options->quantize).required();
+  command.flag("--exact", options->exact,
+               "Products read weights as f32 numbers, and do not round their input");
+  add_import_options(command, options->import);
+  add_language_options(command, options->language);
+  command.flag("--no-tests", options->no_tests,
+               "Leaves out the test made from a model's example inputs");
+  command
+      .option("--target TARGET", options->target,
+              "The machine that runs the program; default: any machine of this architecture")
+      .one_of(Target::names());
+  command.footer(R"(Examples:
+  taper quantize encoder.pt2 --recipe int8-dynamic -o encoder.taper
+  taper quantize SmolLM2-135M --recipe int4-g32 --calibrate story.txt -o smollm2.taper)");
+  command.does([options, &out] { run_export(*options, out); });
+}
 
 void add_export_command(CommandLine& line, std::ostream& out) {
   Command command = line.add("export",
@@ -258,14 +311,8 @@ void add_export_command(CommandLine& line, std::ostream& out) {
   command.flag("--each-node", options->each_node,
                "With a backend: each node is a part of its own. This is slower, and lets profile "
                "and compare see every node");
-  command.option("--context N", options->language.context,
-                 "Language models: the most tokens of a text; default: as the model was trained");
-  command
-      .option("--chunk N", options->language.chunk, "Language models: the most tokens of one call")
-      .shows_default();
-  command.flag(
-      "--all-logits", options->language.all_logits,
-      "Language models: adds the method forward_all, which gives the logits of every token");
+  add_language_options(command, options->language);
+  add_quantize_options(command, options->quantize);
   command.flag("--no-tests", options->no_tests,
                "Leaves out the test made from a model's example inputs");
   command.option("--kernels FILE.cpp", options->kernels,

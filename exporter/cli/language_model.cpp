@@ -4,6 +4,7 @@
 #include <iomanip>
 #include <ostream>
 
+#include "taper/exporter/cli/quantization.h"
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/io/format_text.h"
@@ -82,9 +83,10 @@ void export_language_model(const std::string& path, const std::string& output,
                            const LanguageModelExport& choice, const ExportOptions& options,
                            std::ostream& out) {
   if (choice.context.value_or(1) < 1) throw ExportError("--context: it must be positive");
-  Stages stages(5);
+  Stages stages(5 + (choice.quantization != nullptr ? choice.quantization->stages() : 0));
   ExportOptions written = options;
   written.stage = [&](const std::string& stage) { stages.begin(stage); };
+  if (choice.quantization != nullptr) choice.quantization->add_to(written, stages);
   stages.begin("loading");
   if (llm::is_encoder(path)) {
     if (choice.context || choice.all_logits)

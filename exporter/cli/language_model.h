@@ -10,6 +10,8 @@
 
 namespace taper::cli {
 
+class Quantization;
+
 bool is_language_model(const std::string& path);
 
 /// Compares a model with golden results, in eager and then as a program, and prints a line for
@@ -20,6 +22,7 @@ struct LanguageModelExport {
   std::optional<int64_t> context;  ///< positions of the caches; none: those of the model
   int64_t chunk = 512;
   bool all_logits = false;
+  Quantization* quantization = nullptr;  ///< how weights are quantized; nullptr: they are not
 };
 /// Writes the program, prints its report and what the caches take. Throws ExportError.
 void export_language_model(const std::string& path, const std::string& output,

@@ -25,6 +25,11 @@ void Stages::begin(const std::string& stage) {
   progress_.set_title(stage);
 }
 
+void Stages::show(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  progress_.set_title(text);
+}
+
 void Stages::draw_again() {
   std::unique_lock lock(mutex_);
   while (!end_.wait_for(lock, std::chrono::milliseconds(200), [this] { return ended_; }))

@@ -23,6 +23,8 @@ class Stages {
   Stages& operator=(const Stages&) = delete;
 
   void begin(const std::string& stage);
+  /// Says more about the present stage.
+  void show(const std::string& text);
 
  private:
   void draw_again();

@@ -38,6 +38,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   add_check_command(line, out);
   add_compare_command(line, out);
   add_export_command(line, out);
+  add_quantize_command(line, out);
   add_operators_command(line, out);
 #ifdef TAPER_HAS_TEXT_MODELS
   add_generate_command(line, out);

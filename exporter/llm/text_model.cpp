@@ -58,7 +58,7 @@ void write_program(const std::string& path, const std::string& program,
   add_methods(exporter, *model.decoder, {.chunk = chunk});
   ExportOptions written;
   written.exact = options.exact, written.quiet = true, written.debug = false;
-  written.stage = options.stage;
+  written.stage = options.stage, written.before_passes = options.before_passes;
   exporter.write(program, written);
 }
 
@@ -67,10 +67,10 @@ void write_program(const std::string& path, const std::string& program,
 LanguageModel load_text_model(const std::string& path, const TextModelOptions& options) {
   if (options.stage) options.stage("loading");
   if (!is_language_model(path)) {
-    if (options.exact || options.context > 0)
+    if (options.exact || options.context > 0 || options.before_passes)
       throw ExportError(path +
-                        ": a program has the context and the exactness that it was exported "
-                        "with; export it again, with --context or --exact");
+                        ": a program has the context, the exactness and the weights that it was "
+                        "exported with; export it again, with --context, --exact or --recipe");
     return load_program(path, path, options);
   }
   const ProgramFile file;

@@ -3,8 +3,13 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "taper/runtime/extension/llm/language_model.h"
+
+namespace taper::ir {
+class Graph;
+}
 
 namespace taper::llm {
 
@@ -12,6 +17,8 @@ struct TextModelOptions {
   bool exact = false;   ///< computes in f32 on de-quantized weights
   int64_t context = 0;  ///< positions of the caches; 0: 4096, or fewer if the model has fewer
   const Threads* threads = nullptr;
+  /// Edits the graphs before they become a program (ExportOptions::before_passes).
+  std::function<void(const std::vector<ir::Graph*>&)> before_passes;
   std::function<void(const std::string&)> stage;  ///< told what begins: loading, tracing, …
 };
 

@@ -36,7 +36,7 @@ class BlockReaders {
     for (Node* user : users)
       if (multiplies(user, c) || looks_up(user, c))
         ++changed;
-      else
+      else if (!reads_blocks(*user, c))
         others.push_back(user);
     if (others.empty() && !graph_.is_returned(c.value.get())) return changed;
     Value* dense = graph_.add_constant(c.path, ir::payload_of(ir::tensor_of(c.payload)));
@@ -52,6 +52,15 @@ class BlockReaders {
     for (ir::SymbolBinding& s : graph_.symbols())
       if (s.value == c.value.get()) s.value = dense;
     return changed + 1;
+  }
+
+  /// Whether a node multiplies with blocks or looks up their rows already.
+  static bool reads_blocks(const Node& node, const ir::Constant& c) {
+    const Value* const w = c.value.get();
+    const Value* weight =
+        ir::tensor_of_any<"weight", ops::taper_block_linear, ops::taper_block_linear_q8,
+                          ops::taper_block_embedding>(node);
+    return weight == w && std::ranges::count(w->users, &node) == 1;
   }
 
   bool multiplies(Node* node, const ir::Constant& c) {

@@ -93,6 +93,16 @@ TEST(read_blocks, rounds_inputs_unless_the_export_is_exact) {
   EXPECT_NE(got, want);
 }
 
+TEST(read_blocks, leaves_nodes_that_read_blocks_already) {
+  const Blocks blocks(Layout::q8_0,
+                      "input \"x\" = %x: f32[3, 256]\n"
+                      "%y: f32[3, 20] = taper::block_linear(%x, %w, none)\noutput \"y\" = %y\n");
+  const Changed c = blocks.changed(false);
+  EXPECT_EQ(c.changes, 0);
+  EXPECT_THAT(c.operators(), ElementsAre("taper::block_linear"));
+  EXPECT_THAT(c.layouts(), ElementsAre(Layout::q8_0));
+}
+
 TEST(read_blocks, gives_other_readers_f32) {
   const Blocks blocks(Layout::q4_k,
                       "input \"x\" = %x: f32[3, 256]\n"

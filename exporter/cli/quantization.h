@@ -1,0 +1,46 @@
+// Quantizes the weights of a model on its way to a program: the options --recipe, --calibrate,
+// --samples and --report. Where Taper is built without exporter/quantize, it refuses
+// (without_quantize.cpp).
+#pragma once
+#include <iosfwd>
+#include <memory>
+#include <string>
+
+#include "taper/exporter/export_options.h"
+
+namespace taper::cli {
+
+class Command;
+class Option;
+class Stages;
+
+struct QuantizeChoice {
+  std::string recipe;     ///< a name or a file; "": nothing is quantized
+  std::string calibrate;  ///< recorded inputs, or a text for a language model
+  std::string report;     ///< a page to write
+  int64_t samples = 64;   ///< of the calibration data at most
+};
+/// Returns the option of the recipe.
+Option add_quantize_options(Command& command, QuantizeChoice& choice);
+
+class Quantization {
+ public:
+  /// `model` is named in errors; a text is read with its tokenizer. Throws ExportError for a recipe
+  /// that cannot be read, and UsageError for options that need one.
+  Quantization(const QuantizeChoice& choice, std::string model);
+  ~Quantization();
+  Quantization(const Quantization&) = delete;
+
+  /// The stages that it adds to those of an export.
+  int stages() const;
+  /// Makes the export quantize. `stages` shows what goes on, and outlives the export.
+  void add_to(ExportOptions& options, Stages& stages);
+  /// Prints what became of each weight, or only their sum, and writes the page.
+  void print(std::ostream& out, bool all) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace taper::cli

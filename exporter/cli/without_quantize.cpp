@@ -1,0 +1,21 @@
+// Stands in for quantization.cpp where exporter/quantize is not built.
+#include "taper/exporter/base/error.h"
+#include "taper/exporter/cli/command_line.h"
+#include "taper/exporter/cli/quantization.h"
+
+namespace taper::cli {
+
+struct Quantization::Parts {};
+
+Option add_quantize_options(Command& command, QuantizeChoice& choice) {
+  return command.option("--recipe RECIPE", choice.recipe, "This build of taper cannot quantize");
+}
+Quantization::Quantization(const QuantizeChoice& choice, std::string) {
+  if (!choice.recipe.empty()) throw ExportError("--recipe: this build of taper cannot quantize");
+}
+Quantization::~Quantization() = default;
+int Quantization::stages() const { return 0; }
+void Quantization::add_to(ExportOptions&, Stages&) {}
+void Quantization::print(std::ostream&, bool) const {}
+
+}  // namespace taper::cli

@@ -1,0 +1,120 @@
+#include "taper/exporter/quantize/fit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "taper/runtime/core/dtype.h"
+
+namespace taper::quantize {
+namespace {
+
+/// Chooses the grid of neighbours that share one.
+class GridFit {
+ public:
+  GridFit(const BlockFormat& format, std::span<const float> w, std::span<const float> importance)
+      : format_(format), w_(w), importance_(importance) {
+    const auto [low, high] = std::ranges::minmax(w_);
+    low_ = low, high_ = high;
+    // offsets of small integers are subtracted: they cannot be positive
+    if (format_.has_small_scales && format_.has_offset) low_ = std::min(low_, 0.0f);
+    if (format_.has_small_scales && format_.has_offset) high_ = std::max(high_, low_);
+  }
+
+  Grid by_range() const { return grid_of(1, false); }
+
+  Grid by_error() const {
+    Grid best = by_range();
+    double least = error(best);
+    const auto try_grid = [&](Grid g) {
+      g = stored(g);
+      const double e = error(g);
+      if (e < least) least = e, best = g;
+    };
+    constexpr int steps = 24;  // the range times 1, 0.975, … 0.4
+    for (int i = 0; i <= steps; ++i) {
+      const float part = 1 - 0.025f * static_cast<float>(i);
+      try_grid(grid_of(part, false));
+      if (!format_.has_offset) try_grid(grid_of(part, true));
+    }
+    constexpr int refinements = 4;
+    for (int i = 0; i < refinements; ++i) try_grid(refined(best));
+    return best;
+  }
+
+ private:
+  /// `part` of the range. `flipped`: the largest element goes to the highest integer; else, where
+  /// there is no offset, to the lowest, which has the largest magnitude.
+  Grid grid_of(float part, bool flipped) const {
+    const auto lowest = static_cast<float>(format_.lowest),
+               highest = static_cast<float>(format_.highest);
+    if (format_.has_offset) return stored({(high_ - low_) * part / highest, low_ * part});
+    const float largest = -low_ > high_ ? low_ : high_;
+    return stored({largest * part / (flipped ? highest : lowest), 0});
+  }
+
+  /// As the block will hold it. Scales that are small integers are rounded with those of the block.
+  Grid stored(Grid g) const {
+    if (format_.has_small_scales) return g;
+    return {static_cast<float>(Half(g.scale)), static_cast<float>(Half(g.offset))};
+  }
+
+  double error(const Grid& g) const {
+    double sum = 0;
+    for (size_t i = 0; i < w_.size(); ++i) {
+      const double d = static_cast<double>(w_[i]) - value_of(g, nearest(format_, g, w_[i]));
+      sum += d * d * weight(i);
+    }
+    return sum;
+  }
+
+  /// The best scale and offset for the integers that a grid gives: least squares.
+  Grid refined(const Grid& g) const {
+    double n = 0, q1 = 0, q2 = 0, w1 = 0, qw = 0;
+    for (size_t i = 0; i < w_.size(); ++i) {
+      const double q = nearest(format_, g, w_[i]), w = w_[i], a = weight(i);
+      n += a, q1 += a * q, q2 += a * q * q, w1 += a * w, qw += a * q * w;
+    }
+    if (!format_.has_offset) return q2 > 0 ? Grid{static_cast<float>(qw / q2), 0} : g;
+    const double determinant = n * q2 - q1 * q1;
+    if (!(determinant > 0)) return g;
+    const double scale = (n * qw - q1 * w1) / determinant;
+    double offset = (w1 - scale * q1) / n;
+    if (format_.has_small_scales) offset = std::min(offset, 0.0);
+    return {static_cast<float>(scale), static_cast<float>(offset)};
+  }
+
+  double weight(size_t i) const { return importance_.empty() ? 1 : importance_[i]; }
+
+  const BlockFormat& format_;
+  std::span<const float> w_, importance_;
+  float low_, high_;
+};
+
+}  // namespace
+
+void fit_block(const BlockFormat& format, Fit how, std::span<const float> w,
+               std::span<const float> importance, std::byte* block) {
+  std::array<Grid, most_grids> grids;
+  const auto shared = static_cast<size_t>(format.shared);
+  for (int g = 0; g < format.grids(); ++g) {
+    const size_t first = static_cast<size_t>(g) * shared;
+    const GridFit fit(format, w.subspan(first, shared),
+                      importance.empty() ? importance : importance.subspan(first, shared));
+    grids[static_cast<size_t>(g)] = how == Fit::mse ? fit.by_error() : fit.by_range();
+  }
+  write_grids(format, std::span(grids).first(static_cast<size_t>(format.grids())), block);
+}
+
+void round_block(const BlockFormat& format, std::span<const float> w, std::byte* block) {
+  std::array<Grid, most_grids> grids;
+  std::array<int8_t, most_elements> values;
+  read_grids(format, block, grids);
+  for (int e = 0; e < format.elements; ++e)
+    values[static_cast<size_t>(e)] = static_cast<int8_t>(
+        nearest(format, grids[static_cast<size_t>(e / format.shared)], w[static_cast<size_t>(e)]));
+  write_values(format, std::span(values).first(static_cast<size_t>(format.elements)), block);
+}
+
+}  // namespace taper::quantize

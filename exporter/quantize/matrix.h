@@ -1,0 +1,59 @@
+// One weight: from f32 to blocks.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/ir/graph.h"
+#include "taper/exporter/quantize/gptq.h"
+#include "taper/exporter/quantize/recipe.h"
+
+namespace taper::quantize {
+
+/// (rows, depth), row-major.
+struct Matrix {
+  int64_t rows = 0, depth = 0;
+  std::vector<float> elements;
+
+  std::span<const float> row(int64_t r) const {
+    return std::span(elements).subspan(static_cast<size_t>(r * depth), static_cast<size_t>(depth));
+  }
+};
+
+/// How far a weight in blocks is from the weight before.
+struct Measure {
+  double signal = 0;   ///< the sum of squares of the weight
+  double noise = 0;    ///< of the differences
+  double product = 0;  ///< the sum of products of both
+  double decoded = 0;  ///< the sum of squares of the weight in blocks
+  float most = 0;      ///< the largest difference
+  /// The same of the layer's results, if there is calibration data.
+  double output_signal = 0, output_noise = 0;
+  /// Counts of differences, from -`most` to `most`.
+  static constexpr int bins = 41;
+  std::array<int64_t, bins> histogram{};
+
+  double sqnr_db() const;
+  double output_sqnr_db() const;
+  bool has_output() const { return output_signal > 0; }
+  /// Of the results if they are known, else of the weight.
+  double harm_db() const { return has_output() ? output_sqnr_db() : sqnr_db(); }
+  double cosine() const;
+};
+
+struct Quantized {
+  std::shared_ptr<const ir::Payload> payload;  ///< f32 in blocks
+  Measure measure;
+  Method method = Method::best;  ///< the one that was taken for `best`
+};
+
+/// `w.depth` must be a multiple of the block's elements. `hessian` may be nullptr; `gptq` needs
+/// one.
+Quantized quantize_matrix(const Matrix& w, Layout layout, Method method, const Hessian* hessian);
+
+/// "gptq"
+std::string name_of(Method method);
+
+}  // namespace taper::quantize

@@ -1,0 +1,331 @@
+#include "taper/exporter/quantize/quantize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/io/format_text.h"
+#include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/ir/call.h"
+#include "taper/exporter/ir/interpreter.h"
+#include "taper/exporter/passes/passes.h"
+#include "taper/exporter/quantize/block_format.h"
+#include "taper/exporter/quantize/readers.h"
+
+namespace taper::quantize {
+namespace {
+
+using ir::Node;
+using ir::Value;
+
+constexpr int64_t padded_block = 32;
+/// Two bits keep 6 dB of usual weights, and four bits 20 dB.
+constexpr double least_db = 3;
+
+// ---- what a recipe says about a weight ----
+
+/// Whether a rule's pattern fits a weight, or one of the nodes that read it.
+bool applies(const std::string& pattern, const Weight& w) {
+  if ((pattern == "first" && w.is_first) || (pattern == "last" && w.is_last) ||
+      matches(pattern, w.constant->path))
+    return true;
+  return std::ranges::any_of(w.readers, [&](const Reader& r) {
+    return matches(pattern, r.node->module) || matches(pattern, name_of(*r.node->op));
+  });
+}
+
+/// The first format of a scheme that the rows fit.
+const BlockFormat* fitting(const Scheme& scheme, int64_t depth) {
+  for (const Layout layout : scheme.layouts)
+    if (const BlockFormat* f = find_format(layout); depth % f->elements == 0) return f;
+  return nullptr;
+}
+/// The first one whose blocks are so short that rows may be padded.
+const BlockFormat* fitting_with_zeros(const Scheme& scheme) {
+  for (const Layout layout : scheme.layouts)
+    if (const BlockFormat* f = find_format(layout); f->elements == padded_block) return f;
+  return nullptr;
+}
+
+// ---- the elements ----
+
+Matrix matrix_of(const Weight& w, int64_t padded_depth) {
+  const eager::NoGrad guard;
+  eager::Tensor t = ir::tensor_of(w.constant->payload);
+  if (t.dtype() != DType::f32) t = t.to(DType::f32);
+  const std::vector<float> elements = (w.is_transposed ? t.t().contiguous() : t).to_vector<float>();
+  const int64_t depth = w.depth();
+  Matrix m{w.rows(), padded_depth, {}};
+  m.elements.resize(static_cast<size_t>(m.rows * padded_depth));
+  for (int64_t r = 0; r < m.rows; ++r)
+    std::copy_n(elements.begin() + r * depth, depth, m.elements.begin() + r * padded_depth);
+  return m;
+}
+
+void require_finite(const Matrix& m, const std::string& path) {
+  const auto at = std::ranges::find_if_not(m.elements, [](float x) { return std::isfinite(x); });
+  if (at == m.elements.end()) return;
+  const auto i = at - m.elements.begin();
+  throw ExportError("weight " + path + ": element (" + std::to_string(i / m.depth) + ", " +
+                    std::to_string(i % m.depth) + ") is " + std::to_string(*at) +
+                    "; a weight must be finite to be quantized");
+}
+
+int64_t zero_rows(const Matrix& m) {
+  int64_t count = 0;
+  for (int64_t r = 0; r < m.rows; ++r)
+    count += std::ranges::all_of(m.row(r), [](float x) { return x == 0; });
+  return count;
+}
+
+// ---- the graph ----
+
+/// The node that multiplies with blocks, or looks up their rows.
+const Operator& product_of(Activations activations) {
+  switch (activations) {
+    case Activations::floats:
+      return ops::taper_block_linear;
+    case Activations::int8_dynamic:
+      return ops::taper_block_linear_q8;
+    default:
+      return ops::linear;  // the pass read_blocks decides
+  }
+}
+
+Value* padded(ir::Graph& graph, Node* before, Value* input, int64_t zeros) {
+  if (zeros == 0) return input;
+  return ir::insert_before(graph, before, ops::constant_pad_nd,
+                           {input, std::vector<Dim>{0, zeros}, Scalar(0)}, before->location,
+                           before->module)
+      ->result();
+}
+
+ir::Argument bias_of(const Node& node) {
+  Value* bias = node.op == &ops::linear  ? ir::Call<ops::linear>(node).get<"bias">()
+                : node.op == &ops::addmm ? ir::Call<ops::addmm>(node).get<"self">()
+                                         : nullptr;
+  return bias == nullptr ? ir::Argument() : ir::Argument(bias);
+}
+
+void read_blocks(ir::Graph& graph, const Reader& reader, Value* blocks, int64_t zeros,
+                 Activations activations) {
+  Node* node = reader.node;
+  if (reader.is_look_up)
+    return graph.set_argument(node, ir::Call<ops::embedding>::position<"weight">, blocks);
+  Value* input = padded(graph, node, reader.input(), zeros);
+  Node* product = ir::insert_before(graph, node, product_of(activations),
+                                    {input, blocks, bias_of(*node)}, node->location, node->module);
+  graph.replace_uses(node->result(), product->result());
+  graph.swap_names(node->result(), product->result());
+  graph.erase(node);
+}
+
+// ---- all together ----
+
+/// What became of a weight. Other graphs that share it get the same.
+struct Decision {
+  const Rule* rule = nullptr;
+  const BlockFormat* format = nullptr;
+  int64_t depth = 0;  ///< with the zeros
+  std::shared_ptr<const ir::Payload> payload;
+};
+
+class Quantizer {
+ public:
+  Quantizer(const std::vector<ir::Graph*>& graphs, const Recipe& recipe, const Options& options)
+      : recipe_(recipe), options_(options) {
+    for (ir::Graph* graph : graphs)
+      ir::for_each_graph(*graph, [&](ir::Graph& g) {
+        for (Weight& w : find_weights(g)) weights_.push_back(std::move(w));
+      });
+    first_ = graphs.empty() ? nullptr : graphs.front();
+    report_.recipe = recipe.name;
+  }
+
+  Report run() {
+    if (weights_.empty())
+      throw ExportError("the model has no weights of products or look-ups to quantize");
+    calibrate();
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      show("quantizing " + weights_[i].constant->path, static_cast<int64_t>(i));
+      look_at(weights_[i]);
+    }
+    require_results();
+    for (const Weight& w : weights_)
+      if (const Decision& d = decisions_.at(key_of(w)); w.obstacle.empty() && d.payload != nullptr)
+        edit(w, d);
+    passes::PassContext context;
+    for (ir::Graph* graph : graphs()) passes::remove_dead_code(*graph, context);
+    return std::move(report_);
+  }
+
+ private:
+  std::set<ir::Graph*> graphs() const {
+    std::set<ir::Graph*> all;
+    for (const Weight& w : weights_) all.insert(w.graph);
+    return all;
+  }
+
+  void show(const std::string& what, int64_t done) const {
+    const auto samples = static_cast<int64_t>(options_.samples.size());
+    if (options_.progress)
+      options_.progress(what, calibrated_ + done, samples + static_cast<int64_t>(weights_.size()));
+  }
+
+  void calibrate() {
+    if (options_.samples.empty()) return;
+    std::vector<const Value*> inputs;
+    for (const Weight& w : weights_)
+      if (w.graph == first_ && w.obstacle.empty())
+        for (const Reader& r : w.readers)
+          if (!r.is_look_up) inputs.push_back(r.input());
+    show("calibrating", 0);
+    hessians_ = run_samples(*first_, options_.samples, inputs, [&] {
+      ++calibrated_;
+      show("calibrating", 0);
+    });
+    report_.samples = static_cast<int64_t>(options_.samples.size());
+  }
+
+  /// The Hessian of all products with a weight; nullptr without calibration data.
+  std::shared_ptr<const Hessian> hessian_of(const Weight& w, int64_t depth) const {
+    std::shared_ptr<Hessian> sum;
+    for (const Reader& r : w.readers) {
+      if (r.is_look_up) continue;
+      const auto found = hessians_.find(r.input());
+      if (found == hessians_.end() || found->second->inputs == 0) continue;
+      if (sum == nullptr) sum = std::make_shared<Hessian>(depth);
+      const Hessian& h = *found->second;
+      const auto n = static_cast<size_t>(h.depth);
+      for (size_t i = 0; i < n; ++i)
+        for (size_t k = 0; k < n; ++k)
+          sum->sum[i * static_cast<size_t>(depth) + k] += h.sum[i * n + k];
+      sum->inputs += h.inputs;
+    }
+    return sum;
+  }
+
+  /// The same in all graphs that share a weight.
+  using Key = std::pair<const std::byte*, bool>;
+  static Key key_of(const Weight& w) { return {w.constant->payload->bytes.get(), w.is_transposed}; }
+
+  void look_at(const Weight& w) {
+    if (decisions_.contains(key_of(w))) return;  // reported with the graph that came first
+    WeightReport report{w.constant->path, {}, w.constant->payload->sizes, "", "", 0, 0, {}, 0, 0};
+    for (const Reader& r : w.readers) report.readers.push_back(ir::describe(*r.node));
+    report.bytes_before = report.bytes_after =
+        static_cast<int64_t>(w.constant->payload->size_bytes);
+    Decision decision = decide(w, report);
+    if (decision.format != nullptr) encode(w, decision, report);
+    decisions_[key_of(w)] = std::move(decision);
+    report_.weights.push_back(std::move(report));
+  }
+
+  Decision decide(const Weight& w, WeightReport& report) {
+    Decision decision;
+    for (const Rule& rule : recipe_.rules)
+      if (applies(rule.match, w)) {
+        decision.rule = &rule;
+        break;
+      }
+    if (decision.rule == nullptr) return report.why = "no rule matches", decision;
+    used_.insert(decision.rule);
+    const Scheme& scheme = decision.rule->scheme;
+    if (!w.obstacle.empty()) return report.why = w.obstacle, decision;
+    if (scheme.weights == Scheme::Weights::floats)
+      return report.why = "the recipe leaves it as float", decision;
+    if (scheme.weights == Scheme::Weights::int8_channel)
+      return report.why = "int8-channel weights are for static quantization", decision;
+    choose_format(w, decision, report);
+    return decision;
+  }
+
+  void choose_format(const Weight& w, Decision& decision, WeightReport& report) const {
+    const Scheme& scheme = decision.rule->scheme;
+    decision.depth = w.depth();
+    decision.format = fitting(scheme, w.depth());
+    if (decision.format == nullptr && !w.is_looked_up()) {
+      decision.format = fitting_with_zeros(scheme);
+      decision.depth = report.padded_to =
+          (w.depth() + padded_block - 1) / padded_block * padded_block;
+    }
+    const BlockFormat* named = find_format(scheme.layouts.back());
+    if (decision.format == nullptr) {
+      report.padded_to = 0;
+      report.why = "its rows are no multiple of " + std::to_string(named->elements) +
+                   ", the block of " + name_of(*named);
+    } else if (decision.depth * decision.format->bytes / decision.format->elements * w.rows() >=
+               report.bytes_before) {
+      decision.format = nullptr, report.padded_to = 0;
+      report.why = "its blocks would take no fewer bytes";
+    }
+  }
+
+  void encode(const Weight& w, Decision& decision, WeightReport& report) const {
+    const Matrix m = matrix_of(w, decision.depth);
+    require_finite(m, w.constant->path);
+    const std::shared_ptr<const Hessian> hessian = hessian_of(w, decision.depth);
+    Method method = decision.rule->scheme.method;
+    // a look-up has no products to learn from
+    if (hessian == nullptr && w.graph == first_ && !options_.samples.empty() && w.is_looked_up())
+      method = method == Method::gptq || method == Method::gptq_act_order ? Method::mse : method;
+    try {
+      const Quantized q = quantize_matrix(m, decision.format->layout, method, hessian.get());
+      decision.payload = q.payload;
+      report.measure = q.measure, report.zero_rows = zero_rows(m);
+      report.scheme = name_of(*decision.format) + " " + name_of(q.method);
+    } catch (const ExportError& e) {
+      throw ExportError("weight " + w.constant->path + ": " + e.what());
+    }
+    report.bytes_after = static_cast<int64_t>(decision.payload->size_bytes);
+  }
+
+  static void edit(const Weight& w, const Decision& decision) {
+    Value* blocks = w.graph->add_constant(w.constant->path, decision.payload);
+    for (const Reader& r : w.readers)
+      read_blocks(*w.graph, r, blocks, decision.depth - w.depth(),
+                  decision.rule->scheme.activations);
+  }
+
+  void require_results() {
+    if (used_.empty())
+      throw ExportError("recipe " + recipe_.name + " matches no weight of the model, such as " +
+                        weights_.front().constant->path);
+    if (std::ranges::none_of(report_.weights, &WeightReport::is_quantized)) {
+      std::set<std::string> reasons;
+      for (const WeightReport& w : report_.weights) reasons.insert(w.why);
+      throw ExportError("recipe " + recipe_.name + " quantizes nothing: " +
+                        io::joined({reasons.begin(), reasons.end()}, "; "));
+    }
+    for (const WeightReport& w : report_.weights)
+      if (w.is_quantized() && w.measure.sqnr_db() < least_db)
+        report_.notes.push_back("warning: little is left of " + w.path + " in " + w.scheme +
+                                "; give it another scheme");
+    if (recipe_.is_shipped) return;
+    for (const Rule& rule : recipe_.rules)
+      if (!used_.contains(&rule))
+        report_.notes.push_back("the rule for \"" + rule.match + "\" decided about no weight");
+  }
+
+  const Recipe& recipe_;
+  const Options& options_;
+  ir::Graph* first_ = nullptr;
+  std::vector<Weight> weights_;
+  Hessians hessians_;
+  int64_t calibrated_ = 0;
+  std::map<Key, Decision> decisions_;
+  std::set<const Rule*> used_;
+  Report report_;
+};
+
+}  // namespace
+
+Report quantize(const std::vector<ir::Graph*>& graphs, const Recipe& recipe,
+                const Options& options) {
+  return Quantizer(graphs, recipe, options).run();
+}
+
+}  // namespace taper::quantize

@@ -1,0 +1,153 @@
+#include "taper/exporter/quantize/readers.h"
+
+#include <algorithm>
+
+#include "taper/exporter/ir/call.h"
+
+namespace taper::quantize {
+namespace {
+
+using ir::Node;
+using ir::Value;
+
+bool is_one(const Scalar* s) { return s != nullptr && s->to<double>() == 1; }
+
+/// Whether a view exchanges the two dimensions of a matrix.
+bool transposes(const Node& view) {
+  const auto is = [](Dim d, int64_t a, int64_t b) { return same(d, a) || same(d, b); };
+  if (view.op == &ops::permute) {
+    const std::vector<Dim>& dims = ir::Call<ops::permute>(view).get<"dims">();
+    return dims.size() == 2 && is(dims[0], 1, -1) && is(dims[1], 0, -2);
+  }
+  if (view.op == &ops::transpose_int) {
+    const ir::Call<ops::transpose_int> call(view);
+    const Dim a = call.get<"dim0">(), b = call.get<"dim1">();
+    return view.result()->type.rank == 2 && is(a, 0, -2) != is(b, 0, -2);
+  }
+  return false;
+}
+
+bool widens(const Node& node) {
+  return node.op == &ops::_to_copy && node.result()->type.dtype == DType::f32;
+}
+
+/// Follows a constant to its readers.
+class Search {
+ public:
+  explicit Search(Weight& weight) : weight_(weight) {}
+
+  /// Whether any reader is a product, a look-up or a convolution.
+  bool run() {
+    follow(weight_.constant->value.get(), false);
+    if (weight_.graph->is_returned(weight_.constant->value.get()))
+      refuse("it is a result of the method, too");
+    return is_weight_;
+  }
+
+ private:
+  void follow(Value* v, bool is_transposed) {
+    std::vector<Node*> users;  // each once, in the order of the graph
+    for (Node* user : v->users)
+      if (std::ranges::find(users, user) == users.end()) users.push_back(user);
+    for (Node* user : users) {
+      if (user->op->category == Category::view && transposes(*user))
+        follow(user->result(), !is_transposed);
+      else if (widens(*user))
+        follow(user->result(), is_transposed);
+      else
+        add(user, v, is_transposed);
+    }
+  }
+
+  void add(Node* node, Value* v, bool is_transposed) {
+    if (node->op == &ops::linear) {
+      const ir::Call<ops::linear> call(*node);
+      return add_product(node, v, call.get<"weight">(), call.get<"input">(), call.get<"bias">(),
+                         is_transposed);
+    }
+    if (node->op == &ops::mm) {
+      const ir::Call<ops::mm> call(*node);
+      return add_product(node, v, call.get<"mat2">(), call.get<"self">(), nullptr, !is_transposed);
+    }
+    if (node->op == &ops::addmm) {
+      const ir::Call<ops::addmm> call(*node);
+      add_product(node, v, call.get<"mat2">(), call.get<"mat1">(), call.get<"self">(),
+                  !is_transposed);
+      if (!is_one(call.get<"beta">()) || !is_one(call.get<"alpha">()))
+        refuse("addmm scales its product");
+      return;
+    }
+    if (node->op == &ops::embedding) {
+      is_weight_ = true;
+      if (ir::Call<ops::embedding>(*node).get<"indices">() == v) return refuse("it is an index");
+      return keep({node, true}, is_transposed);
+    }
+    if (node->op == &ops::convolution) is_weight_ = true;
+    refuse(node->op == &ops::convolution ? "no kernel reads weights of convolutions in blocks"
+                                         : std::string(name_of(*node->op)) + " reads it as f32");
+  }
+
+  void add_product(Node* node, Value* v, Value* weight, Value* input, Value* bias,
+                   bool is_transposed) {
+    is_weight_ = is_weight_ || v == weight;
+    if (v != weight || v == input || v == bias)
+      return refuse(std::string(name_of(*node->op)) + " reads it as f32");
+    if (input->type.dtype != DType::f32) return refuse("its input is not f32");
+    if (bias != nullptr && bias->type.rank != 1) return refuse("its bias is no vector");
+    keep({node, false}, is_transposed);
+  }
+
+  void keep(Reader reader, bool is_transposed) {
+    if (!weight_.readers.empty() && weight_.is_transposed != is_transposed)
+      refuse("it is read both as it is and transposed");
+    weight_.is_transposed = is_transposed;
+    weight_.readers.push_back(reader);
+  }
+  void refuse(std::string why) {
+    if (weight_.obstacle.empty()) weight_.obstacle = std::move(why);
+  }
+
+  Weight& weight_;
+  bool is_weight_ = false;
+};
+
+bool is_float(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+void mark_first_and_last(ir::Graph& graph, std::vector<Weight>& weights) {
+  Weight *first = nullptr, *last = nullptr;
+  for (const Node& node : graph.nodes())
+    for (Weight& w : weights)
+      for (const Reader& r : w.readers)
+        if (r.node == &node && !r.is_look_up) {
+          if (first == nullptr) first = &w;
+          last = &w;
+        }
+  if (first != nullptr) first->is_first = last->is_last = true;
+}
+
+}  // namespace
+
+ir::Value* Reader::input() const {
+  if (node->op == &ops::linear) return ir::Call<ops::linear>(*node).get<"input">();
+  if (node->op == &ops::mm) return ir::Call<ops::mm>(*node).get<"self">();
+  return ir::Call<ops::addmm>(*node).get<"mat1">();
+}
+
+bool Weight::is_looked_up() const { return std::ranges::any_of(readers, &Reader::is_look_up); }
+
+std::vector<Weight> find_weights(ir::Graph& graph) {
+  std::vector<Weight> weights;
+  for (ir::Constant& c : graph.constants()) {
+    if (!is_float(c.payload->dtype) || c.payload->sizes.size() < 2) continue;
+    Weight w{&graph, &c, {}, false, false, false, ""};
+    if (!Search(w).run()) continue;
+    if (c.payload->layout != Layout::dense) w.obstacle = "it is in blocks already";
+    weights.push_back(std::move(w));
+  }
+  mark_first_and_last(graph, weights);
+  return weights;
+}
+
+}  // namespace taper::quantize

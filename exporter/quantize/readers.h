@@ -1,0 +1,36 @@
+// The weights of a graph, and who reads them.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "taper/exporter/ir/graph.h"
+
+namespace taper::quantize {
+
+/// A place where a node multiplies with a weight, or looks up its rows.
+struct Reader {
+  ir::Node* node;
+  bool is_look_up;
+
+  /// What is multiplied with the weight. For products.
+  ir::Value* input() const;
+};
+
+/// A constant matrix, and the nodes that read it.
+struct Weight {
+  ir::Graph* graph;
+  ir::Constant* constant;
+  std::vector<Reader> readers;
+  bool is_transposed = false;              ///< stored as (in, out); all readers agree
+  bool is_first = false, is_last = false;  ///< its product comes first or last in the graph
+  std::string obstacle;                    ///< why it cannot be in blocks; "": nothing hinders
+
+  bool is_looked_up() const;
+  int64_t rows() const { return constant->payload->sizes[is_transposed ? 1 : 0]; }
+  int64_t depth() const { return constant->payload->sizes[is_transposed ? 0 : 1]; }
+};
+
+/// All constants that products, look-ups or convolutions read, in the order of the graph.
+std::vector<Weight> find_weights(ir::Graph& graph);
+
+}  // namespace taper::quantize

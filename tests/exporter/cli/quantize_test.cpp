@@ -1,0 +1,155 @@
+// `taper quantize`, and the options of other commands that quantize.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "taper/exporter/io/safetensors.h"
+#include "taper/tests/exporter/cli/taper_command.h"
+
+namespace taper::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string scratch(const std::string& name) { return tests::scratch_file(name).string(); }
+
+TEST(taper_quantize, says_what_became_of_each_weight) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/lenet.pt2");
+  const std::string program = scratch("lenet.taper");
+  const Outcome o =
+      taper_command("quantize", model.string(), "--recipe", "int4-g32", "-o", program);
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("fc2.weight (84, 120), rows padded to 128"));
+  EXPECT_THAT(o.out, HasSubstr("left 2 weights, 10.2 kB: no kernel reads weights of convolutions"));
+  EXPECT_THAT(o.out,
+              HasSubstr("int4-g32: 3 weights of 5 in 5.10 bits an element, all weights 176.8 "
+                        "kB -> 36.7 kB\n"));
+  EXPECT_THAT(o.out, HasSubstr("3 taper::block_linear_q8"));
+  // its test expects what the quantized model gives
+  const Outcome check = taper_command("check", program);
+  EXPECT_EQ(check.code, success) << check.err;
+  EXPECT_THAT(check.out, HasSubstr("1 test passed"));
+}
+
+TEST(taper_quantize, multiplies_floats_if_the_recipe_or_the_export_says_so) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/lenet.pt2");
+  const std::string program = scratch("lenet.taper");
+  EXPECT_THAT(
+      taper_command("quantize", model.string(), "--recipe", "int8-weights", "-o", program).out,
+      HasSubstr("3 taper::block_linear,"));
+  EXPECT_THAT(
+      taper_command("quantize", model.string(), "--recipe", "mixed", "--exact", "-o", program).out,
+      HasSubstr("3 taper::block_linear,"));
+  EXPECT_THAT(
+      taper_command("export", model.string(), "--recipe", "int8-dynamic", "-o", program).out,
+      HasSubstr("3 taper::block_linear_q8,"));
+}
+
+TEST(taper_quantize, learns_from_data_in_each_form) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/lenet.pt2");
+  TAPER_GOLDEN_DATA_OR_SKIP(recorded, "pt2/lenet.io.safetensors");
+  std::vector<float> pixels(50 * 28 * 28);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i % 251) / 251;
+  const std::string array = npy("images.npy", {50, 1, 28, 28}, pixels),
+                    named = scratch("named.safetensors");
+  io::SafeTensors file;
+  file.tensors["x"] = io::read_npy(array);
+  io::write_safetensors(named, file);
+  for (const std::string& data : {recorded.string(), array, named, named + ":x"}) {
+    const Outcome o = taper_command("quantize", model.string(), "--recipe", "int4-g32", "-o",
+                                    scratch("lenet.taper"), "--calibrate", data);
+    EXPECT_EQ(o.code, success) << data << ": " << o.err;
+    EXPECT_THAT(o.out, HasSubstr("q4_1 gptq")) << data;
+    EXPECT_THAT(o.out, HasSubstr("calibrated with")) << data;
+  }
+}
+
+TEST(taper_quantize, writes_a_page_that_needs_no_other_file) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/lenet.pt2");
+  const std::string page = scratch("lenet.html");
+  const Outcome o = taper_command("quantize", model.string(), "--recipe", "int4-g32", "-o",
+                                  scratch("lenet.taper"), "--report", page);
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("wrote " + page));
+  const std::string html = content(page), begin = "id=\"data\">";
+  for (const char* reference : {" src=", " href=", "@import", "url(http", "fetch(", "import "})
+    EXPECT_THAT(html, Not(HasSubstr(reference)));
+  const size_t from = html.find(begin) + begin.size();
+  const auto data = nlohmann::json::parse(html.substr(from, html.find("</script>", from) - from));
+  ASSERT_EQ(data["weights"].size(), 5u);
+  // from the most harmed; those that were left stand at the end
+  EXPECT_EQ(data["weights"][0]["path"], "fc2.weight");
+  EXPECT_LE(data["weights"][0]["sqnr_db"], data["weights"][1]["sqnr_db"]);
+  EXPECT_EQ(data["weights"][0]["histogram"].size(), 41u);
+  int64_t errors = 0;
+  for (const int64_t count : data["weights"][0]["histogram"]) errors += count;
+  EXPECT_EQ(errors, 84 * 128);
+  EXPECT_EQ(data["weights"][4]["scheme"], "");
+}
+
+TEST(taper_quantize, takes_language_models) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
+  const std::string program = scratch("smollm.taper"), tokens = scratch("tokens.safetensors");
+  io::SafeTensors file;
+  std::vector<int64_t> ids(300);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int64_t>(i * 7 % 256);
+  file.tensors["ids"] = io::Array::of<int64_t>({10, 30}, std::span<const int64_t>(ids));
+  io::write_safetensors(tokens, file);
+  const Outcome o = taper_command("quantize", folder.string(), "--recipe", "int4-g32", "-o",
+                                  program, "--context", "64", "--calibrate", tokens);
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("14 weights of 15"));
+  EXPECT_THAT(o.out, HasSubstr("calibrated with 10 samples"));
+  EXPECT_THAT(o.out, HasSubstr("a context of 64 tokens takes"));
+  const Outcome exported =
+      taper_command("export", folder.string(), "--recipe", "int8-weights", "-o", program);
+  EXPECT_EQ(exported.code, success) << exported.err;
+  EXPECT_THAT(exported.out, HasSubstr("int8-weights: 14 weights of 15"));
+  EXPECT_THAT(exported.out, Not(HasSubstr("SQNR")));
+}
+
+TEST(taper_quantize, refuses_what_would_make_a_bad_model) {
+  TAPER_GOLDEN_DATA_OR_SKIP(path, "pt2/lenet.pt2");
+  const std::string model = path.string(), program = scratch("lenet.taper");
+  const auto refusal = [&](auto... options) {
+    const Outcome o = taper_command("quantize", model, "-o", program, options...);
+    EXPECT_NE(o.code, success);
+    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+    return o.err;
+  };
+  EXPECT_THAT(refusal(), HasSubstr("--recipe"));
+  EXPECT_THAT(refusal("--recipe", "int3"), HasSubstr("there is no recipe int3"));
+  const std::string recipe = scratch("recipe.json");
+  const auto with_rules = [&](const std::string& rules) {
+    std::ofstream(recipe) << rules;
+    return refusal("--recipe", recipe);
+  };
+  EXPECT_THAT(with_rules("[{]"), HasSubstr("it is no JSON"));
+  EXPECT_THAT(with_rules(R"([{"match": "x*", "scheme": "int4"}])"),
+              HasSubstr("matches no weight of the model, such as conv1.weight"));
+  EXPECT_THAT(with_rules(R"([{"match": "conv*", "scheme": "int4"}])"),
+              HasSubstr("quantizes nothing: no kernel reads weights of convolutions in blocks"));
+  EXPECT_THAT(with_rules(R"([{"match": "*", "scheme": {"weights": "int4", "method": "gptq"}}])"),
+              HasSubstr("weight fc1.weight: the method gptq needs calibration data"));
+  EXPECT_THAT(refusal("--recipe", "int4-g32", "--calibrate", "none.npy"), HasSubstr("none.npy"));
+  EXPECT_THAT(refusal("--recipe", "int4-g32", "--calibrate", model),
+              HasSubstr("calibration data is a .safetensors, .npy or .txt file"));
+  EXPECT_THAT(refusal("--recipe", "int4-g32", "--calibrate", npy("a.npy", {4}, {1, 2, 3, 4})),
+              HasSubstr("f32 (4,) does not fit input x, f32[x.0, 1, 28, 28]"));
+  EXPECT_THAT(refusal("--recipe", "int4-g32", "--calibrate", npy("e.npy", {0, 1, 28, 28}, {})),
+              HasSubstr("it holds no sample for the model"));
+  EXPECT_THAT(refusal("--recipe", "int4-g32", "--calibrate",
+                      npy("n.npy", {1, 1, 28, 28}, std::vector<float>(784, NAN))),
+              HasSubstr("is not finite for some of the data"));
+  EXPECT_THAT(refusal("--recipe", "int4-g32", "--report", "x.pdf"),
+              HasSubstr("the name of a page must end in .html"));
+  EXPECT_THAT(taper_command("export", model, "-o", program, "--calibrate", "x.npy").err,
+              HasSubstr("--calibrate: it needs --recipe"));
+  EXPECT_THAT(taper_command("quantize", "lenet.taper", "-o", program, "--recipe", "mixed").err,
+              HasSubstr("lenet.taper is not a .pt2 file"));
+}
+
+}  // namespace
+}  // namespace taper::cli

@@ -1,0 +1,146 @@
+// Blocks that are written here, as the kernels read them. The kernels' decoders are compared with
+// golden values in tests/kernels.
+#include "taper/exporter/quantize/block_format.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "taper/exporter/io/safetensors.h"
+#include "taper/exporter/quantize/fit.h"
+#include "taper/kernels/quantized/blocks.h"
+#include "taper/tests/support/data.h"
+
+namespace taper::quantize {
+namespace {
+
+std::vector<float> decoded_as(const BlockFormat& f, const std::vector<std::byte>& blocks) {
+  const auto count = static_cast<index_t>(blocks.size()) / f.bytes * f.elements;
+  std::vector<float> values(static_cast<size_t>(count));
+  quantized::dequantize(f.layout, blocks.data(), count, values.data());
+  return values;
+}
+
+/// What `x` becomes in a format.
+std::vector<float> rounded(const BlockFormat& f, Fit how, std::span<const float> x) {
+  const auto elements = static_cast<size_t>(f.elements), blocks = x.size() / elements;
+  std::vector<std::byte> bytes(blocks * static_cast<size_t>(f.bytes));
+  for (size_t b = 0; b < blocks; ++b) {
+    std::byte* block = bytes.data() + b * static_cast<size_t>(f.bytes);
+    fit_block(f, how, x.subspan(b * elements, elements), {}, block);
+    round_block(f, x.subspan(b * elements, elements), block);
+  }
+  return decoded_as(f, bytes);
+}
+
+class block_format : public testing::TestWithParam<const char*> {
+ protected:
+  const BlockFormat& format() const { return *find_format(GetParam()); }
+  std::vector<float> decoded(const std::vector<std::byte>& blocks) const {
+    return decoded_as(format(), blocks);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(formats, block_format, testing::ValuesIn(format_names()),
+                         [](const auto& name) { return std::string(name.param); });
+
+TEST_P(block_format, writes_what_kernels_read) {
+  std::mt19937 random(1);
+  const BlockFormat& f = format();
+  std::uniform_int_distribution<int> integers(f.lowest, f.highest);
+  std::uniform_real_distribution<float> scales(0.01f, 0.02f);
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::vector<std::byte> block(static_cast<size_t>(f.bytes), std::byte{0xff});
+    std::vector<Grid> wanted(static_cast<size_t>(f.grids())), grids(wanted.size());
+    for (Grid& g : wanted) g = {scales(random), f.has_offset ? -scales(random) : 0};
+    std::vector<int8_t> values(static_cast<size_t>(f.elements));
+    for (int8_t& q : values) q = static_cast<int8_t>(integers(random));
+    write_grids(f, wanted, block.data());
+    write_values(f, values, block.data());
+    read_grids(f, block.data(), grids);
+    // four bits for a scale of q2_k, six for others
+    const float step = !f.has_small_scales ? 1e-3f : f.layout == Layout::q2_k ? 0.08f : 0.02f;
+    for (size_t g = 0; g < grids.size(); ++g) {
+      EXPECT_NEAR(grids[g].scale, wanted[g].scale, step * 0.02f);
+      EXPECT_NEAR(grids[g].offset, wanted[g].offset, step * 0.02f);
+    }
+    const std::vector<float> got = decoded(block);
+    for (int e = 0; e < f.elements; ++e) {
+      const Grid& g = grids[static_cast<size_t>(e / f.shared)];
+      EXPECT_EQ(got[e], value_of(g, values[e])) << "element " << e;
+    }
+  }
+}
+
+TEST_P(block_format, holds_zeros_and_large_numbers) {
+  const BlockFormat& f = format();
+  std::vector<std::byte> block(static_cast<size_t>(f.bytes));
+  for (const float number : {0.0f, 1e-30f, -3.0f, 5e4f}) {
+    const std::vector<float> w(static_cast<size_t>(f.elements), number);
+    for (const Fit how : {Fit::range, Fit::mse}) {
+      fit_block(f, how, w, {}, block.data());
+      round_block(f, w, block.data());
+      for (const float x : decoded(block))
+        // scales are f16: the largest one has 65504
+        ASSERT_NEAR(x, number, std::max(1e-6f, std::fabs(number) / 100)) << number;
+    }
+  }
+}
+
+double error_of(std::span<const float> got, std::span<const float> want) {
+  double sum = 0;
+  for (size_t i = 0; i < want.size(); ++i)
+    sum += (got[i] - want[i]) * static_cast<double>(got[i] - want[i]);
+  return sum;
+}
+
+TEST(block_formats, are_no_worse_than_the_reference) {
+  TAPER_GOLDEN_DATA_OR_SKIP(file, "quant/formats.safetensors");
+  const io::SafeTensors golden = io::read_safetensors(file);
+  const auto x = golden.at("ggml.x").values<float>();
+  const auto error = [&](const char* name, Fit how) {
+    return error_of(rounded(*find_format(name), how, x), x);
+  };
+  for (const std::string name : {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0"}) {
+    const auto reference = golden.at("ggml.Q" + name.substr(1) + ".dequantized").values<float>();
+    const double want = error_of(reference, x);
+    // the reference rounds to nearest, too, with scales before they became f16
+    EXPECT_LE(error(name.c_str(), Fit::range), 1.01 * want) << name;
+    EXPECT_LE(error(name.c_str(), Fit::mse), want) << name;
+  }
+  // the reference only decodes the others: they must be worth their bits
+  EXPECT_LE(error("q4_k", Fit::mse), error("q4_0", Fit::mse));
+  EXPECT_LE(error("q5_k", Fit::mse), error("q5_0", Fit::mse));
+  EXPECT_LE(error("q6_k", Fit::mse), 0.5 * error("q5_0", Fit::mse));
+  EXPECT_LE(error("q3_k", Fit::mse), 0.5 * error("q2_k", Fit::mse));
+}
+
+TEST_P(block_format, writes_the_bytes_of_the_reference) {
+  TAPER_GOLDEN_DATA_OR_SKIP(file, "quant/formats.safetensors");
+  const io::SafeTensors golden = io::read_safetensors(file);
+  std::string name = GetParam();
+  name[0] = 'Q';
+  if (name.ends_with("_k")) name.back() = 'K';
+  const BlockFormat& f = format();
+  const auto bytes = golden.at("ggml." + name + ".bytes").raw();
+  const auto values = golden.at("ggml." + name + ".dequantized").values<float>();
+  quantized::Unit unit;
+  for (size_t b = 0; b < bytes.size() / static_cast<size_t>(f.bytes); ++b) {
+    const std::byte* want = bytes.data() + b * static_cast<size_t>(f.bytes);
+    // the scales stay, and the integers are written again
+    std::vector<std::byte> got(want, want + f.bytes);
+    std::vector<int8_t> integers;
+    for (int u = 0; u < f.elements / quantized::unit_elements; ++u) {
+      quantized::BlockMatrix(want, f.layout, 1, f.elements).decode(0, u, unit);
+      integers.insert(integers.end(), unit.value, unit.value + quantized::unit_elements);
+    }
+    write_values(f, integers, got.data());
+    EXPECT_EQ(std::vector<std::byte>(want, want + f.bytes), got) << "block " << b;
+    const std::vector<float> x = decoded(got);
+    for (int e = 0; e < f.elements; ++e)
+      EXPECT_EQ(x[e], values[b * static_cast<size_t>(f.elements) + static_cast<size_t>(e)]);
+  }
+}
+
+}  // namespace
+}  // namespace taper::quantize

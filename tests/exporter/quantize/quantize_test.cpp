@@ -1,0 +1,282 @@
+// What becomes of a graph.
+#include "taper/exporter/quantize/quantize.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "taper/exporter/eager/eager.h"
+#include "taper/exporter/ir/interpreter.h"
+#include "taper/exporter/ir/parser.h"
+#include "taper/exporter/ir/verifier.h"
+#include "taper/tests/exporter/passes/apply.h"
+
+namespace taper::quantize {
+namespace {
+
+using passes::constant;
+using passes::operators;
+using passes::random_payload;
+using passes::random_tensor;
+using passes::run;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Recipe recipe_of(const std::string& scheme, const std::string& match = "*") {
+  return parse_recipe(R"([{"match": ")" + match + R"(", "scheme": )" + scheme + "}]", "recipe");
+}
+Recipe int8() { return recipe_of("\"int8\""); }
+
+/// A graph of text with constants.
+struct Model {
+  ir::Payloads payloads;
+  std::string constants, nodes;
+
+  Model& add(const std::string& name, std::shared_ptr<const ir::Payload> payload) {
+    constants += constant(name, payload, payloads);
+    return *this;
+  }
+  std::unique_ptr<ir::Graph> graph() const {
+    return ir::parse("graph f\n" + constants + nodes, payloads);
+  }
+};
+
+/// Quantizes the model, and compares its results with those before.
+struct Changed {
+  std::unique_ptr<ir::Graph> graph;
+  Report report;
+
+  Changed(const Model& model, const Recipe& recipe, const std::vector<eager::Tensor>& inputs,
+          double tolerance, const Options& options = {})
+      : graph(model.graph()), report(quantize({graph.get()}, recipe, options)) {
+    ir::verify(*graph);
+    const std::vector<float> want = run(*model.graph(), inputs), got = run(*graph, inputs);
+    float most = 0;
+    for (const float v : want) most = std::max(most, std::fabs(v));
+    EXPECT_EQ(want.size(), got.size());
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance * most);
+    EXPECT_NE(got, want);
+  }
+  std::vector<Layout> layouts() const {
+    std::vector<Layout> all;
+    for (const ir::Constant& c : graph->constants()) all.push_back(c.payload->layout);
+    return all;
+  }
+};
+
+std::string refusal(const Model& model, const Recipe& recipe, const Options& options = {}) {
+  const std::unique_ptr<ir::Graph> graph = model.graph();
+  try {
+    quantize({graph.get()}, recipe, options);
+  } catch (const ExportError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+Model linear_model(int64_t rows, int64_t depth) {
+  Model m;
+  m.add("w", random_payload({rows, depth}, 1)).add("b", random_payload({rows}, 2));
+  m.nodes = "input \"x\" = %x: f32[3, " + std::to_string(depth) + "]\n" + "%y: f32[3, " +
+            std::to_string(rows) + "] = linear(%x, %w, %b)\noutput \"y\" = %y\n";
+  return m;
+}
+
+TEST(quantize, puts_the_weight_of_a_linear_layer_into_blocks) {
+  const Changed c(linear_model(20, 64), int8(), {random_tensor({3, 64}, 3)}, 0.01);
+  EXPECT_THAT(operators(*c.graph), ElementsAre("linear"));
+  EXPECT_THAT(c.layouts(), ElementsAre(Layout::dense, Layout::q8_0));
+  EXPECT_EQ(c.graph->outputs()[0].value->name, "y");
+  ASSERT_EQ(c.report.weights.size(), 1u);
+  const WeightReport& w = c.report.weights[0];
+  EXPECT_EQ(w.path, "w");
+  EXPECT_EQ(w.bytes_before, 20 * 64 * 4);
+  EXPECT_EQ(w.bytes_after, 20 * 2 * 34);
+  EXPECT_EQ(w.scheme, "q8_0 nearest");
+  EXPECT_GT(w.measure.sqnr_db(), 40);
+  EXPECT_GT(w.measure.cosine(), 0.9999);
+  EXPECT_DOUBLE_EQ(c.report.bits(), 8.5);
+}
+
+TEST(quantize, lets_the_recipe_choose_the_products) {
+  const Model model = linear_model(20, 64);
+  const auto operator_for = [&](const char* activations) {
+    const Recipe recipe =
+        recipe_of(R"({"weights": "int8", "activations": ")" + std::string(activations) + "\"}");
+    const Changed c(model, recipe, {random_tensor({3, 64}, 3)}, 0.02);
+    return operators(*c.graph).at(0);
+  };
+  EXPECT_EQ(operator_for("as-exported"), "linear");
+  EXPECT_EQ(operator_for("float"), "taper::block_linear");
+  EXPECT_EQ(operator_for("int8-dynamic"), "taper::block_linear_q8");
+}
+
+TEST(quantize, pads_rows_that_are_no_multiple_of_a_block) {
+  const Changed c(linear_model(20, 44), int8(), {random_tensor({3, 44}, 3)}, 0.01);
+  EXPECT_THAT(operators(*c.graph), ElementsAre("constant_pad_nd", "linear"));
+  EXPECT_EQ(c.report.weights[0].padded_to, 64);
+  EXPECT_EQ(c.graph->constants().back().payload->sizes, (std::vector<int64_t>{20, 64}));
+}
+
+TEST(quantize, takes_the_first_format_that_fits) {
+  const Recipe recipe = recipe_of(R"({"weights": ["q4_k", "q4_1"]})");
+  const auto layout = [&](int64_t depth) {
+    return Changed(linear_model(8, depth), recipe, {random_tensor({3, depth}, 3)}, 0.3)
+        .layouts()
+        .back();
+  };
+  EXPECT_EQ(layout(256), Layout::q4_k);
+  EXPECT_EQ(layout(128), Layout::q4_1);
+  EXPECT_EQ(layout(100), Layout::q4_1) << "with zeros";
+  EXPECT_THAT(refusal(linear_model(8, 100), recipe_of("\"q4_k\"")),
+              HasSubstr("its rows are no multiple of 256, the block of q4_k"));
+}
+
+TEST(quantize, makes_linear_layers_of_products) {
+  Model m;
+  m.add("w", random_payload({64, 20}, 1))
+      .add("v", random_payload({20, 64}, 2))
+      .add("b", random_payload({20}, 4));
+  m.nodes =
+      "input \"x\" = %x: f32[3, 64]\n"
+      "%p: f32[3, 20] = mm(%x, %w)\n"
+      "%t: f32[64, 20] strides [1, 64] = permute(%v, [1, 0])\n"
+      "%q: f32[3, 20] = addmm(%b, %x, %t, 1, 1)\n"
+      "%y: f32[3, 20] = add.Tensor(%p, %q, 1)\noutput \"y\" = %y\n";
+  const Changed c(m, int8(), {random_tensor({3, 64}, 3)}, 0.01);
+  EXPECT_THAT(operators(*c.graph), ElementsAre("linear", "linear", "add.Tensor"));
+  EXPECT_THAT(c.layouts(), ElementsAre(Layout::dense, Layout::q8_0, Layout::q8_0));
+}
+
+TEST(quantize, keeps_a_weight_that_is_shared_one_constant) {
+  Model m;
+  m.add("w", random_payload({20, 64}, 1));
+  m.nodes =
+      "input \"i\" = %i: i64[3]\n"
+      "%x: f32[3, 64] = embedding(%w, %i, -1, false, false)\n"
+      "%y: f32[3, 20] = linear(%x, %w, none)\noutput \"y\" = %y\n";
+  const Changed c(m, int8(), {eager::arange(3)}, 0.01);
+  EXPECT_THAT(operators(*c.graph), ElementsAre("embedding", "linear"));
+  EXPECT_THAT(c.layouts(), ElementsAre(Layout::q8_0));
+  // methods of one program share it, too
+  const std::unique_ptr<ir::Graph> a = m.graph(), b = m.graph();
+  const Report both = quantize({a.get(), b.get()}, int8());
+  EXPECT_EQ(both.weights.size(), 1u);
+  EXPECT_EQ(a->constants().front().payload, b->constants().front().payload);
+}
+
+TEST(quantize, reads_weights_that_are_stored_in_halves) {
+  Model m;
+  std::vector<Half> halves;
+  for (int i = 0; i < 20 * 64; ++i) halves.emplace_back(std::sin(static_cast<float>(i)));
+  m.add("w", ir::Payload::copy(DType::f16, {20, 64}, halves.data()));
+  m.nodes =
+      "input \"x\" = %x: f32[3, 64]\n"
+      "%v: f32[20, 64] = _to_copy(%w, f32)\n"
+      "%y: f32[3, 20] = linear(%x, %v, none)\noutput \"y\" = %y\n";
+  const Changed c(m, int8(), {random_tensor({3, 64}, 3)}, 0.01);
+  EXPECT_THAT(operators(*c.graph), ElementsAre("linear"));
+  EXPECT_THAT(c.layouts(), ElementsAre(Layout::q8_0));
+}
+
+TEST(quantize, leaves_what_is_read_in_another_way) {
+  Model m = linear_model(20, 64);
+  m.add("v", random_payload({20, 20}, 5)).add("u", random_payload({4, 3, 3, 3}, 6));
+  m.nodes =
+      "input \"x\" = %x: f32[3, 64]\ninput \"z\" = %z: f32[1, 3, 5, 5]\n"
+      "%l: f32[3, 20] = linear(%x, %w, %b)\n"
+      "%p: f32[3, 20] = linear(%l, %v, none)\n"
+      "%s: f32[20, 20] = relu(%v)\n"
+      "%c: f32[1, 4, 3, 3] = convolution(%z, %u, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
+      "output \"y\" = %p\noutput \"s\" = %s\noutput \"c\" = %c\n";
+  const std::unique_ptr<ir::Graph> graph = m.graph();
+  const Report report = quantize({graph.get()}, int8());
+  ASSERT_EQ(report.weights.size(), 3u);
+  EXPECT_TRUE(report.weights[0].is_quantized());
+  EXPECT_EQ(report.weights[1].why, "relu reads it as f32");
+  EXPECT_EQ(report.weights[2].why, "no kernel reads weights of convolutions in blocks");
+  std::ostringstream text;
+  text << report;
+  EXPECT_THAT(text.str(), HasSubstr("left 1 weight, 1.6 kB: relu reads it as f32"));
+}
+
+TEST(quantize, uses_the_first_rule_that_matches) {
+  Model m;
+  m.add("fc1.weight", random_payload({64, 64}, 1))
+      .add("fc2.weight", random_payload({64, 64}, 2))
+      .add("fc3.weight", random_payload({64, 64}, 3));
+  m.nodes =
+      "input \"x\" = %x: f32[3, 64]\n"
+      "%a: f32[3, 64] = linear(%x, %fc1.weight, none) @ \"m.py\" 1 \"f\" in \"fc1\"\n"
+      "%b: f32[3, 64] = linear(%a, %fc2.weight, none) @ \"m.py\" 2 \"f\" in \"fc2\"\n"
+      "%c: f32[3, 64] = linear(%b, %fc3.weight, none) @ \"m.py\" 3 \"f\" in \"fc3\"\n"
+      "output \"y\" = %c\n";
+  const Recipe recipe = parse_recipe(
+      R"([{"match": "first", "scheme": "q8_0"}, {"match": "fc2", "scheme": "q5_1"},
+          {"match": "nothing*", "scheme": "q4_0"}, {"match": "linear", "scheme": "q4_1"}])",
+      "recipe");
+  const Changed c(m, recipe, {random_tensor({3, 64}, 3)}, 0.2);
+  EXPECT_THAT(c.layouts(), ElementsAre(Layout::q8_0, Layout::q5_1, Layout::q4_1));
+  EXPECT_THAT(c.report.notes, ElementsAre("the rule for \"nothing*\" decided about no weight"));
+}
+
+TEST(quantize, learns_from_calibration_data) {
+  const Model model = linear_model(20, 64);
+  const Recipe gptq = recipe_of(R"({"weights": "int4", "method": "gptq"})");
+  Options options;
+  // inputs that are strongly correlated
+  const eager::Tensor mix = random_tensor({4, 64}, 9);
+  for (unsigned i = 0; i < 20; ++i)
+    options.samples.push_back({eager::mm(random_tensor({3, 4}, i), mix)});
+  const auto output_db = [&](const Recipe& recipe) {
+    const Changed c(model, recipe, options.samples[0], 0.2, options);
+    return c.report.weights[0].measure.output_sqnr_db();
+  };
+  EXPECT_GT(output_db(gptq), output_db(recipe_of(R"({"weights": "int4", "method": "mse"})")) + 5);
+  EXPECT_EQ(Changed(model, recipe_of("\"int4\""), options.samples[0], 0.2, options)
+                .report.weights[0]
+                .scheme,
+            "q4_1 gptq");
+  EXPECT_THAT(refusal(model, gptq), HasSubstr("weight w: the method gptq needs calibration data"));
+}
+
+TEST(quantize, refuses_what_would_make_a_bad_model) {
+  EXPECT_THAT(refusal(linear_model(20, 64), recipe_of("\"int8\"", "conv*")),
+              HasSubstr("matches no weight of the model, such as w"));
+  EXPECT_THAT(refusal(linear_model(20, 64), recipe_of("\"float\"")),
+              HasSubstr("quantizes nothing: the recipe leaves it as float"));
+  Model none;
+  none.nodes = "input \"x\" = %x: f32[3]\n%y: f32[3] = relu(%x)\noutput \"y\" = %y\n";
+  EXPECT_THAT(refusal(none, int8()), HasSubstr("no weights of products or look-ups"));
+  for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    Model m = linear_model(1, 64);
+    std::vector<float> elements(64, 1);
+    elements[5] = bad;
+    m.constants.clear();
+    m.add("w", ir::Payload::from(elements, {1, 64})).add("b", random_payload({1}, 2));
+    EXPECT_THAT(refusal(m, int8()), HasSubstr("weight w: element (0, 5) is "));
+  }
+  Options options;
+  options.samples = {{eager::full({3, 64}, std::numeric_limits<float>::infinity())}};
+  EXPECT_THAT(refusal(linear_model(20, 64), recipe_of("\"int4\""), options),
+              HasSubstr("calibration: x is not finite"));
+}
+
+TEST(quantize, counts_rows_of_zeros) {
+  Model m = linear_model(2, 64);
+  std::vector<float> elements(128);
+  for (size_t i = 0; i < 64; ++i) elements[i] = static_cast<float>(i);
+  m.constants.clear();
+  m.add("w", ir::Payload::from(elements, {2, 64})).add("b", random_payload({2}, 2));
+  const std::unique_ptr<ir::Graph> graph = m.graph();
+  const Report report = quantize({graph.get()}, int8());
+  EXPECT_EQ(report.weights[0].zero_rows, 1);
+  std::ostringstream text;
+  text << report;
+  EXPECT_THAT(text.str(), HasSubstr("w (2, 64), 1 row of zeros"));
+}
+
+}  // namespace
+}  // namespace taper::quantize
