@@ -53,8 +53,6 @@ struct Quantization::Parts {
   void run(const std::vector<ir::Graph*>& graphs, Stages& stages) {
     quantize::Options options;
     if (!choice.calibrate.empty()) {
-      if (graphs.front()->inputs().empty() || choice.samples < 1)
-        throw UsageError("--calibrate", "there must be an input, and at least one sample");
       options.samples = read_samples(choice.calibrate, model, *graphs.front(), choice.samples);
     }
     options.progress = Shown(stages);
@@ -84,6 +82,7 @@ Quantization::Quantization(const QuantizeChoice& choice, std::string model)
     : parts_(std::make_unique<Parts>()) {
   parts_->choice = choice, parts_->model = std::move(model);
   if (!choice.recipe.empty()) parts_->recipe = quantize::find_recipe(choice.recipe);
+  if (choice.samples < 1) throw UsageError("--samples", "it must be positive");
   for (const auto& [given, name] :
        {std::pair(&choice.calibrate, "--calibrate"), std::pair(&choice.report, "--report")})
     if (!given->empty() && !parts_->recipe) throw UsageError(name, "it needs --recipe");

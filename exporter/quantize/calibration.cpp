@@ -1,6 +1,8 @@
 #include "taper/exporter/quantize/calibration.h"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/ir/interpreter.h"
@@ -16,13 +18,10 @@ void add(Hessian& hessian, const Tensor& x, const std::string& name) {
   if (rows == 0) return;
   const Tensor flat = x.contiguous().reshape({rows, depth});
   const Tensor product = eager::mm(flat.t(), flat);
-  const auto* from = product.data<float>();
-  for (size_t i = 0; i < hessian.sum.size(); ++i) {
-    if (!std::isfinite(from[i]))
-      throw ExportError("calibration: " + name + " is not finite for some of the data");
-    hessian.sum[i] += from[i];
-  }
-  hessian.inputs += rows;
+  const std::span<const float> sums(product.data<float>(), hessian.sum.size());
+  if (!std::ranges::all_of(sums, [](float s) { return std::isfinite(s); }))
+    throw ExportError("calibration: " + name + " is not finite for some of the data");
+  hessian.add(sums, rows);
 }
 
 }  // namespace
@@ -44,6 +43,19 @@ Hessians run_samples(const ir::Graph& graph, const std::vector<Sample>& samples,
     if (advance) advance();
   }
   return hessians;
+}
+
+double result_energy(std::span<const float> w, const Hessian& hessian) {
+  const eager::NoGrad guard;
+  const int64_t depth = hessian.depth, rows = static_cast<int64_t>(w.size()) / depth;
+  const auto tensor = [](std::span<const float> elements, int64_t n, int64_t k) {
+    return Tensor::from_bytes(elements.data(), elements.size_bytes(), DType::f32, {n, k});
+  };
+  const Tensor product = eager::mm(tensor(w, rows, depth), tensor(hessian.sum, depth, depth));
+  const auto* x = product.data<float>();
+  double sum = 0;
+  for (size_t i = 0; i < w.size(); ++i) sum += static_cast<double>(x[i]) * w[i];
+  return sum;
 }
 
 }  // namespace taper::quantize

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "taper/exporter/eager/tensor.h"
@@ -23,5 +24,9 @@ using Hessians = std::map<const ir::Value*, std::shared_ptr<Hessian>>;
 Hessians run_samples(const ir::Graph& graph, const std::vector<Sample>& samples,
                      const std::vector<const ir::Value*>& inputs,
                      const std::function<void()>& advance);
+
+/// The sum of squares of a layer's results over the calibration data: that of w H wᵀ for each row
+/// of a weight (rows, depth), or of its errors.
+double result_energy(std::span<const float> w, const Hessian& hessian);
 
 }  // namespace taper::quantize

@@ -89,15 +89,8 @@ class Rounder {
 
 }  // namespace
 
-void Hessian::add(const float* x, int64_t count) {
-  const auto n = static_cast<size_t>(depth);
-  for (int64_t c = 0; c < count; ++c, x += n)
-    for (size_t i = 0; i < n; ++i) {
-      float* row = sum.data() + i * n;
-      const float factor = x[i];
-      if (factor == 0) continue;
-      for (size_t k = 0; k < n; ++k) row[k] += factor * x[k];
-    }
+void Hessian::add(std::span<const float> products, int64_t count) {
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += products[i];
   inputs += count;
 }
 

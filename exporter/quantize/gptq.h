@@ -18,8 +18,8 @@ struct Hessian {
 
   explicit Hessian(int64_t depth)
       : depth(depth), sum(static_cast<size_t>(depth) * static_cast<size_t>(depth)) {}
-  /// Adds `count` inputs that lie one behind the other.
-  void add(const float* x, int64_t count);
+  /// Adds the sum of x xᵀ over `count` inputs.
+  void add(std::span<const float> products, int64_t count);
   /// How much an error of each element counts: the diagonal.
   std::vector<float> diagonal() const;
 };

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "taper/exporter/base/error.h"
+#include "taper/exporter/quantize/calibration.h"
 #include "taper/exporter/quantize/fit.h"
 #include "taper/exporter/quantize/hqq.h"
 #include "taper/kernels/quantized/blocks.h"
@@ -129,25 +130,6 @@ class Writer {
   std::shared_ptr<std::vector<std::byte>> bytes_;
 };
 
-/// eᵀ H e, summed over the rows of `e`.
-double energy(const Matrix& e, const Hessian& hessian) {
-  const auto n = static_cast<size_t>(e.depth);
-  std::vector<float> product(n);
-  double sum = 0;
-  for (int64_t r = 0; r < e.rows; ++r) {
-    const std::span<const float> row = e.row(r);
-    std::ranges::fill(product, 0.0f);
-    for (size_t i = 0; i < n; ++i) {
-      const float factor = row[i];
-      if (factor == 0) continue;
-      const float* h = hessian.sum.data() + i * n;
-      for (size_t k = 0; k < n; ++k) product[k] += factor * h[k];
-    }
-    for (size_t k = 0; k < n; ++k) sum += static_cast<double>(product[k]) * row[k];
-  }
-  return sum;
-}
-
 Measure measured(const Matrix& w, const ir::Payload& payload, const Hessian* hessian) {
   Matrix e{w.rows, w.depth, std::vector<float>(w.elements.size())};
   quantized::dequantize(payload.layout, payload.bytes.get(),
@@ -164,7 +146,8 @@ Measure measured(const Matrix& w, const ir::Payload& payload, const Hessian* hes
     ++m.histogram[static_cast<size_t>(std::min(place * Measure::bins, Measure::bins - 1.0))];
   }
   if (hessian != nullptr)
-    m.output_signal = energy(w, *hessian), m.output_noise = energy(e, *hessian);
+    m.output_signal = result_energy(w.elements, *hessian),
+    m.output_noise = result_energy(e.elements, *hessian);
   return m;
 }
 

@@ -27,6 +27,17 @@ bool transposes(const Node& view) {
   return false;
 }
 
+/// Operators that multiply with weights. Only some of them can read blocks.
+bool reads_weights(const Operator& op) {
+  static const Operator* const table[] = {&ops::linear,          &ops::mm,
+                                          &ops::addmm,           &ops::bmm,
+                                          &ops::baddbmm,         &ops::_grouped_mm,
+                                          &ops::convolution,     &ops::taper_rnn_scan,
+                                          &ops::taper_lstm_scan, &ops::taper_gru_scan,
+                                          &ops::embedding};
+  return std::ranges::find(table, &op) != std::end(table);
+}
+
 bool widens(const Node& node) {
   return node.op == &ops::_to_copy && node.result()->type.dtype == DType::f32;
 }
@@ -54,8 +65,19 @@ class Search {
         follow(user->result(), !is_transposed);
       else if (widens(*user))
         follow(user->result(), is_transposed);
+      else if (user->op->category == Category::view)
+        look_through(*user);
       else
         add(user, v, is_transposed);
+    }
+  }
+
+  /// Other views hinder blocks. The weight is one nevertheless if a product reads the view.
+  void look_through(const Node& view) {
+    refuse("no kernel reads a part or a stack of matrices in blocks");
+    for (Node* user : view.result()->users) {
+      if (reads_weights(*user->op)) is_weight_ = true;
+      if (user->op->category == Category::view) look_through(*user);
     }
   }
 
@@ -82,7 +104,7 @@ class Search {
       if (ir::Call<ops::embedding>(*node).get<"indices">() == v) return refuse("it is an index");
       return keep({node, true}, is_transposed);
     }
-    if (node->op == &ops::convolution) is_weight_ = true;
+    if (reads_weights(*node->op)) is_weight_ = true;
     refuse(node->op == &ops::convolution ? "no kernel reads weights of convolutions in blocks"
                                          : std::string(name_of(*node->op)) + " reads it as f32");
   }
@@ -143,7 +165,7 @@ std::vector<Weight> find_weights(ir::Graph& graph) {
     if (!is_float(c.payload->dtype) || c.payload->sizes.size() < 2) continue;
     Weight w{&graph, &c, {}, false, false, false, ""};
     if (!Search(w).run()) continue;
-    if (c.payload->layout != Layout::dense) w.obstacle = "it is in blocks already";
+    if (c.payload->layout != Layout::dense) w.obstacle = "it is quantized already";
     weights.push_back(std::move(w));
   }
   mark_first_and_last(graph, weights);

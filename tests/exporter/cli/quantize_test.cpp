@@ -1,6 +1,9 @@
 // `taper quantize`, and the options of other commands that quantize.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -110,6 +113,68 @@ TEST(taper_quantize, takes_language_models) {
   EXPECT_THAT(exported.out, Not(HasSubstr("SQNR")));
 }
 
+/// A copy of a model, beside a tokenizer that reads each printable byte as a token.
+std::string with_tokenizer(const std::filesystem::path& model) {
+  const std::filesystem::path folder = tests::scratch_file("model");
+  std::filesystem::create_directories(folder);
+  for (const char* file : {"config.json", "model.safetensors"})
+    std::filesystem::copy_file(model / file, folder / file,
+                               std::filesystem::copy_options::overwrite_existing);
+  nlohmann::json vocabulary = {{"\u0120", 0}, {"\u010a", 1}};  // blank, end of line
+  for (char c = '!'; c <= '~'; ++c) vocabulary[std::string(1, c)] = c;
+  const nlohmann::json bytes = {{"type", "ByteLevel"},
+                                {"add_prefix_space", false},
+                                {"trim_offsets", true},
+                                {"use_regex", true}};
+  std::ofstream(folder / "tokenizer.json") << nlohmann::json{
+      {"version", "1.0"},
+      {"added_tokens", nlohmann::json::array()},
+      {"pre_tokenizer", bytes},
+      {"decoder", bytes},
+      {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", nlohmann::json::array()}}}};
+  return folder.string();
+}
+
+TEST(taper_quantize, learns_from_a_text) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/qwen2");
+  const std::string model = with_tokenizer(folder), text = scratch("story.txt");
+  std::ofstream story(text);
+  for (int i = 0; i < 50; ++i) story << "Once upon a time, there was a cat with a hat.\n";
+  story.close();
+  const Outcome o = taper_command("quantize", model, "--recipe", "int4-g32", "-o",
+                                  scratch("m.taper"), "--calibrate", text, "--samples", "3");
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("q4_1 gptq"));
+  EXPECT_THAT(o.out, HasSubstr("calibrated with 3 samples"));
+  const Outcome none = taper_command("quantize", folder.string(), "--recipe", "int4-g32", "-o",
+                                     scratch("m.taper"), "--calibrate", text);
+  EXPECT_THAT(none.err, HasSubstr("it has no tokenizer to read " + text + " with"));
+}
+
+TEST(taper_generate, quantizes_a_model_while_it_loads) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/qwen2");
+  const std::string model = with_tokenizer(folder);
+  const auto answer = [&](auto... options) {
+    return taper_command("generate", model, "--prompt", "a cat", "--greedy", "--max-tokens", "8",
+                         "--json", options...);
+  };
+  const Outcome floats = answer(), int8 = answer("--quantize", "int8"),
+                int4 = answer("--quantize", "int4"), wrong = answer("--quantize", "int3");
+  EXPECT_EQ(int8.code, success) << int8.err;
+  EXPECT_EQ(int4.code, success) << int4.err;
+  EXPECT_EQ(nlohmann::json::parse(int4.out)["ids"].size(), 8u);
+  EXPECT_EQ(nlohmann::json::parse(int8.out)["ids"][0], nlohmann::json::parse(floats.out)["ids"][0]);
+  EXPECT_THAT(wrong.err, HasSubstr("there is no recipe int3"));
+}
+
+TEST(taper_quantize, refuses_a_model_that_is_quantized) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "hf_tiny/gguf/llama3-Q4_0.gguf");
+  const Outcome o =
+      taper_command("quantize", model.string(), "--recipe", "int4-g32", "-o", scratch("m.taper"));
+  EXPECT_EQ(o.code, failure);
+  EXPECT_THAT(o.err, HasSubstr("recipe int4-g32 quantizes nothing: it is quantized already"));
+}
+
 TEST(taper_quantize, refuses_what_would_make_a_bad_model) {
   TAPER_GOLDEN_DATA_OR_SKIP(path, "pt2/lenet.pt2");
   const std::string model = path.string(), program = scratch("lenet.taper");
@@ -143,6 +208,8 @@ TEST(taper_quantize, refuses_what_would_make_a_bad_model) {
   EXPECT_THAT(refusal("--recipe", "int4-g32", "--calibrate",
                       npy("n.npy", {1, 1, 28, 28}, std::vector<float>(784, NAN))),
               HasSubstr("is not finite for some of the data"));
+  EXPECT_THAT(refusal("--recipe", "int4-g32", "--samples", "0", "--calibrate", "x.npy"),
+              HasSubstr("--samples: it must be positive"));
   EXPECT_THAT(refusal("--recipe", "int4-g32", "--report", "x.pdf"),
               HasSubstr("the name of a page must end in .html"));
   EXPECT_THAT(taper_command("export", model, "-o", program, "--calibrate", "x.npy").err,

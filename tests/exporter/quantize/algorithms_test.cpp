@@ -73,6 +73,18 @@ class GoldenRounding {
   std::map<std::pair<int64_t, int64_t>, Group> groups_;
 };
 
+/// Of inputs that lie one behind the other.
+Hessian of_inputs(std::span<const float> x, int64_t depth) {
+  Hessian h(depth);
+  const auto n = static_cast<size_t>(depth);
+  std::vector<float> products(n * n);
+  for (size_t row = 0; row < x.size(); row += n)
+    for (size_t i = 0; i < n; ++i)
+      for (size_t k = 0; k < n; ++k) products[i * n + k] += x[row + i] * x[row + k];
+  h.add(products, static_cast<int64_t>(x.size() / n));
+  return h;
+}
+
 struct Layer {
   std::vector<float> w;
   Hessian hessian;
@@ -83,7 +95,7 @@ struct Layer {
         hessian(golden.at("algo.w").sizes[1]),
         rows(golden.at("algo.w").sizes[0]) {
     const io::Array& x = golden.at("algo.x");
-    hessian.add(x.values<float>().data(), x.sizes[0]);
+    hessian = of_inputs(x.values<float>(), x.sizes[1]);
   }
   /// The mean square of the differences that the rounded weight `v` makes in the layer's results.
   double error_of(std::span<const float> v) const {
@@ -151,9 +163,7 @@ TEST(gptq, survives_inputs_that_are_always_zero_or_equal) {
   for (const float other : {0.0f, 1.0f}) {
     Matrix w{2, 32, std::vector<float>(64, 0.25f)};
     for (size_t i = 0; i < 64; ++i) w.elements[i] += 0.01f * static_cast<float>(i % 7);
-    Hessian hessian(32);
-    std::vector<float> x(32, other);
-    hessian.add(x.data(), 1);
+    const Hessian hessian = of_inputs(std::vector<float>(32, other), 32);
     const Quantized q = quantize_matrix(w, Layout::q4_1, Method::gptq, &hessian);
     EXPECT_GT(q.measure.sqnr_db(), 15);
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <random>
 
 #include "taper/exporter/base/error.h"
 #include "taper/tests/support/data.h"
@@ -69,6 +70,31 @@ TEST(recipe, names_the_rule_and_the_key_that_are_wrong) {
   EXPECT_THAT(
       refusal(R"([{"match": "*", "scheme": {"weights": "int4", "activations": "int8-static"}}])"),
       HasSubstr("int8-static activations need int8-channel weights"));
+}
+
+TEST(recipe, survives_damage) {
+  const std::string good =
+      R"([{"match": "*.down", "scheme": {"weights": ["q4_k", "q5_1"], "method": "hqq"}}])";
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int i = 0; i < 500; ++i) {
+    std::string text = good;
+    for (int n = 0; n < 1 + i % 3; ++n) {
+      const size_t at = random() % text.size();
+      const auto byte = static_cast<char>(random() % 256);
+      if (i % 2 == 0)
+        text[at] = byte;
+      else
+        text.erase(at, 1 + random() % 8);
+    }
+    try {
+      parse_recipe(text, "damaged");
+    } catch (const ExportError& e) {
+      ++refused;
+      EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
+    }
+  }
+  EXPECT_GT(refused, 300);
 }
 
 TEST(recipe, ships_by_name_or_lies_in_a_file) {
