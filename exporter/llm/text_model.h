@@ -23,7 +23,8 @@ struct TextModelOptions {
 };
 
 /// Loads a program, or makes one of the model's file and loads that. A program has the context and
-/// the exactness that it was exported with. Throws ExportError, which names the file.
+/// the exactness that it was exported with, and takes no `before_passes`. Throws ExportError, which
+/// names the file.
 LanguageModel load_text_model(const std::string& path, const TextModelOptions& options = {});
 
 }  // namespace taper::llm

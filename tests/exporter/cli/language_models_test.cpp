@@ -77,7 +77,7 @@ TEST(taper_generate, continues_a_text_with_a_program) {
     EXPECT_EQ(answer["text"], llm::words(talking.answer));
   }
   EXPECT_THAT(taper_command("generate", program, "--prompt", "t1", "--context", "50").err,
-              HasSubstr("has the context and the exactness that it was exported with"));
+              HasSubstr("the exactness and the weights that it was exported with"));
 }
 
 TEST(taper_export, refuses_options_that_a_language_model_does_not_have) {
