@@ -8,6 +8,7 @@ packages=(
   libhwy-dev                                  # SIMD kernels
   nlohmann-json3-dev libcli11-dev libpng-dev libturbojpeg0-dev zlib1g-dev libminizip-dev
   libpcre2-dev libutf8proc-dev                # text for language models
+  libcpp-httplib-dev                          # the server for them
   libgtest-dev libgmock-dev libbenchmark-dev
   dpkg-dev xz-utils                           # the sources of XNNPACK
   clang-14 lld-14 libclang-rt-14-dev clang-format-14  # fuzzers, formatting

@@ -16,5 +16,6 @@ void add_quantize_command(CommandLine& line, std::ostream& out);
 void add_operators_command(CommandLine& line, std::ostream& out);
 void add_generate_command(CommandLine& line, std::ostream& out);
 void add_chat_command(CommandLine& line, std::ostream& out);
+void add_serve_command(CommandLine& line, std::ostream& out);
 
 }  // namespace taper::cli

@@ -44,6 +44,9 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   add_generate_command(line, out);
   add_chat_command(line, out);
 #endif
+#ifdef TAPER_HAS_SERVER
+  add_serve_command(line, out);
+#endif
   return line.run(arguments, out, err);
 }
 

@@ -1,0 +1,161 @@
+#include "taper/exporter/serve/engine.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace taper::serve {
+
+using llm::Finish;
+
+/// A sequence, and the text that it is used for.
+struct Engine::Place {
+  explicit Place(llm::Sequence made) : sequence(std::move(made)) {}
+
+  bool is_free() const { return job == nullptr; }
+  /// The tokens of a prompt that the sequence has read already.
+  size_t known(const std::vector<llm::TokenId>& prompt) const {
+    const auto& tokens = sequence.tokens();
+    return static_cast<size_t>(std::ranges::mismatch(tokens, prompt).in1 - tokens.begin());
+  }
+
+  llm::Sequence sequence;
+  std::shared_ptr<Job> job;
+  std::optional<llm::Generation> generation;
+};
+
+Engine::Engine(llm::LanguageModel model, const EngineOptions& options)
+    : model_(std::move(model)), options_(options) {
+  std::string why;
+  Result<llm::Sequence> first = llm::Sequence::create(model_, &why);
+  if (!first.ok()) throw std::runtime_error(why);
+  places_.push_back(std::make_unique<Place>(std::move(first.value())));
+  thread_ = std::thread([this] { run(); });
+}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  work_.notify_all();
+  thread_.join();
+}
+
+std::optional<std::vector<std::shared_ptr<Job>>> Engine::submit(std::vector<TextRequest> requests) {
+  const auto deadline = std::chrono::steady_clock::now() +
+                        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                            std::chrono::duration<double>(options_.seconds));
+  std::vector<std::shared_ptr<Job>> jobs;
+  for (TextRequest& request : requests)
+    jobs.push_back(std::make_shared<Job>(std::move(request), deadline));
+  const std::lock_guard lock(mutex_);
+  ++counts_.requests;
+  // texts that find a free sequence do not wait
+  const size_t free = static_cast<size_t>(std::max(0, options_.sequences - counts_.running));
+  if (queue_.size() + jobs.size() > static_cast<size_t>(options_.waiting) + free) {
+    ++counts_.refused;
+    return std::nullopt;
+  }
+  queue_.insert(queue_.end(), jobs.begin(), jobs.end());
+  work_.notify_all();
+  return jobs;
+}
+
+EngineCounts Engine::counts() const {
+  const std::lock_guard lock(mutex_);
+  EngineCounts counts = counts_;
+  counts.waiting = static_cast<int>(queue_.size());
+  return counts;
+}
+
+void Engine::run() {
+  while (admit())
+    for (const auto& place : places_)
+      if (!place->is_free()) step(*place);
+  for (const auto& place : places_)
+    if (!place->is_free()) place->job->end(Finish::cancelled, "");
+}
+
+// Gives free sequences to those who wait. If there is nothing to do, waits. False: the engine ends.
+bool Engine::admit() {
+  std::unique_lock lock(mutex_);
+  work_.wait(lock, [&] { return stops_ || counts_.running > 0 || !queue_.empty(); });
+  forget_the_gone();
+  while (!stops_ && !queue_.empty()) {
+    Place* place = free_place(queue_.front()->request_.prompt);
+    if (place == nullptr) break;
+    ++counts_.running;
+    begin(*place, std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  if (stops_)
+    for (const auto& job : queue_) job->end(Finish::cancelled, "");
+  return !stops_;
+}
+
+// Those who wait no longer, or have waited too long.
+void Engine::forget_the_gone() {
+  std::erase_if(queue_, [&](const std::shared_ptr<Job>& job) {
+    const bool waits = !job->cancelled_, late = job->is_late();
+    if (waits && !late) return false;
+    ++counts_.cancelled;
+    if (waits) job->end(Finish::failed, "the request waited too long");
+    return true;
+  });
+}
+
+// The free sequence that knows most of the prompt. A new one is made if none knows any of it.
+Engine::Place* Engine::free_place(const std::vector<llm::TokenId>& prompt) {
+  Place* best = nullptr;
+  for (const auto& place : places_)
+    if (place->is_free() && (best == nullptr || place->known(prompt) > best->known(prompt)))
+      best = place.get();
+  const bool may_grow = static_cast<int>(places_.size()) < options_.sequences;
+  if (!may_grow || (best != nullptr && best->sequence.position() == 0)) return best;
+  if (best != nullptr && best->known(prompt) > 0) return best;
+  Result<llm::Sequence> made = llm::Sequence::create(model_);
+  if (!made.ok()) return best;  // no memory for one more
+  return places_.emplace_back(std::make_unique<Place>(std::move(made.value()))).get();
+}
+
+void Engine::begin(Place& place, std::shared_ptr<Job> job) {
+  place.job = std::move(job);
+  place.generation.emplace(place.sequence, place.job->request_.prompt, place.job->request_.options);
+}
+
+void Engine::step(Place& place) {
+  Job& job = *place.job;
+  if (job.is_late()) job.cancel();
+  try {
+    place.generation->step();
+  } catch (const std::exception& e) {  // no memory for it
+    job.cancel();
+    place.generation->step();
+    job.end(Finish::failed, e.what());
+  }
+  if (place.generation->finish() != Finish::none)
+    settle(place);
+  else
+    job.add(*place.generation);
+}
+
+// The text has ended. The sequence is free before its owner hears of it.
+void Engine::settle(Place& place) {
+  const llm::Generation generation = std::move(*place.generation);
+  const std::shared_ptr<Job> job = std::move(place.job);
+  place.generation.reset(), place.job.reset();
+  const llm::GenerationStatistics& s = generation.statistics();
+  {
+    const std::lock_guard lock(mutex_);
+    --counts_.running;
+    counts_.cancelled += generation.finish() == Finish::cancelled;
+    counts_.failed += generation.finish() == Finish::failed;
+    counts_.prompt_tokens += static_cast<uint64_t>(s.prompt_tokens);
+    counts_.cached_tokens += static_cast<uint64_t>(s.cached_tokens);
+    counts_.answer_tokens += static_cast<uint64_t>(s.answer_tokens);
+  }
+  job->add(generation);
+}
+
+}  // namespace taper::serve

@@ -1,0 +1,217 @@
+#include "taper/exporter/serve/server.h"
+
+#include <httplib.h>
+#include <sys/socket.h>
+
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "taper/exporter/serve/answer.h"
+#include "taper/exporter/serve/metrics.h"
+#include "taper/exporter/serve/workers.h"
+
+namespace taper::serve {
+
+/// The page, made of page/ by the build.
+extern const std::string_view chat_page;
+
+namespace {
+
+using httplib::Request;
+using httplib::Response;
+using Handled = httplib::Server::HandlerResponse;
+
+constexpr char json_type[] = "application/json";
+
+void fail(Response& response, const ApiError& error) {
+  response.status = error.status;
+  response.set_content(text_of(error.body()), json_type);
+}
+
+/// Takes as long for a wrong key as for the right one.
+bool equal(std::string_view given, std::string_view wanted) {
+  size_t different = given.size() ^ wanted.size();
+  for (size_t i = 0; i < given.size(); ++i)
+    different |= static_cast<size_t>(given[i] ^ wanted[i % wanted.size()]);
+  return different == 0;
+}
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+/// "localhost" of "localhost:8080", "::1" of "[::1]:8080".
+std::string name_of(const std::string& host) {
+  if (host.starts_with("[")) return host.substr(1, host.find(']') - 1);
+  return host.substr(0, host.find(':'));
+}
+
+}  // namespace
+
+struct Server::Parts {
+  Parts(llm::LanguageModel model, const ServerOptions& given)
+      : options(given), engine(std::move(model), given.engine) {}
+
+  void set_limits();
+  void set_routes();
+  void listen();
+  void admit(const Request& request) const;
+  void complete(Endpoint endpoint, const Request& request, Response& response);
+  json models() const;
+  template <class Handle>
+  httplib::Server::Handler guarded(Handle handle);
+
+  const ServerOptions options;
+  Engine engine;
+  httplib::Server http;
+  socket_t listener = -1;
+  int port = 0;
+  std::thread thread;
+};
+
+/// Errors become OpenAI's objects.
+template <class Handle>
+httplib::Server::Handler Server::Parts::guarded(Handle handle) {
+  return [handle](const Request& request, Response& response) {
+    try {
+      handle(request, response);
+    } catch (const ApiError& error) {
+      fail(response, error);
+    } catch (const std::exception& error) {
+      fail(response, ApiError(500, error.what()));
+    }
+  };
+}
+
+/// A page of another site must not reach a server on this machine, so requests must name a host of
+/// the machine, and bodies must be JSON, which browsers do not send elsewhere without asking.
+void Server::Parts::admit(const Request& request) const {
+  if (is_loopback(options.host) && !is_loopback(name_of(request.get_header_value("Host"))))
+    throw ApiError(403, "this server answers requests to localhost only");
+  const bool is_open = request.path == "/" || request.path == "/health";
+  if (!options.api_key.empty() && !is_open &&
+      !equal(request.get_header_value("Authorization"), "Bearer " + options.api_key))
+    throw ApiError(401, "the header `Authorization: Bearer KEY` is missing, or its key is wrong",
+                   "", "invalid_api_key");
+  if (request.method == "POST" && !request.get_header_value("Content-Type").starts_with(json_type))
+    throw ApiError(415, "the header `Content-Type` must be application/json");
+}
+
+json Server::Parts::models() const {
+  const json model = {{"id", options.model_id},
+                      {"object", "model"},
+                      {"created", 0},
+                      {"owned_by", "taper"},
+                      {"context_length", engine.model().context()}};
+  return {{"object", "list"}, {"data", json::array({model})}};
+}
+
+void Server::Parts::complete(Endpoint endpoint, const Request& request, Response& response) {
+  ApiRequest read =
+      read_request(endpoint, request.body, engine.model(), options.model_id, options.limits);
+  auto jobs = engine.submit(read.texts);
+  if (!jobs) {
+    response.set_header("Retry-After", "1");
+    throw ApiError(429, "too many requests wait already");
+  }
+  const auto answer =
+      std::make_shared<Answer>(std::move(read), std::move(*jobs),
+                               Responses(endpoint, options.model_id, engine.model().tokenizer()));
+  if (std::string_view(answer->media_type()).ends_with("event-stream"))
+    response.set_header("Cache-Control", "no-cache");
+  response.set_chunked_content_provider(
+      answer->media_type(),
+      [answer](size_t, httplib::DataSink& sink) { return answer->send(sink); });
+}
+
+void Server::Parts::set_limits() {
+  http.new_task_queue = [most = static_cast<size_t>(options.connections)] {
+    return new Workers(most);
+  };
+  http.set_payload_max_length(options.body_bytes);
+  http.set_read_timeout(options.read_seconds);
+  http.set_write_timeout(options.write_seconds);
+  http.set_keep_alive_timeout(options.read_seconds);
+  http.set_keep_alive_max_count(100);
+  http.set_tcp_nodelay(true);
+  // an address that another server has must be refused, not shared
+  http.set_socket_options([this](socket_t socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    listener = socket;
+  });
+}
+
+void Server::Parts::set_routes() {
+  http.set_pre_routing_handler([this](const Request& request, Response& response) {
+    try {
+      admit(request);
+      return Handled::Unhandled;
+    } catch (const ApiError& error) {
+      fail(response, error);
+      return Handled::Handled;
+    }
+  });
+  http.set_error_handler([this](const Request& request, Response& response) {
+    if (!response.body.empty()) return;
+    const int status = response.status;
+    fail(response,
+         status == 404 ? ApiError(404, "there is nothing at " + request.path)
+         : status == 413
+             ? ApiError(413, "a request may have " + std::to_string(options.body_bytes) + " bytes")
+             : ApiError(status, "the request cannot be read"));
+  });
+  http.Get("/", [](const Request&, Response& response) {
+    response.set_content(chat_page.data(), chat_page.size(), "text/html; charset=utf-8");
+  });
+  http.Get("/health", [](const Request&, Response& response) {
+    response.set_content(R"({"status":"ok"})", json_type);
+  });
+  http.Get("/metrics", [this](const Request&, Response& response) {
+    response.set_content(metrics_text(engine.counts()), "text/plain; version=0.0.4");
+  });
+  http.Get("/v1/models", [this](const Request&, Response& response) {
+    response.set_content(text_of(models()), json_type);
+  });
+  const auto post = [this](const char* path, Endpoint endpoint) {
+    http.Post(path, guarded([this, endpoint](const Request& request, Response& response) {
+                complete(endpoint, request, response);
+              }));
+  };
+  post("/v1/chat/completions", Endpoint::chat);
+  post("/v1/completions", Endpoint::completions);
+}
+
+void Server::Parts::listen() {
+  port = options.port == 0 ? http.bind_to_any_port(options.host.c_str()) : options.port;
+  if (port < 0 || (options.port != 0 && !http.bind_to_port(options.host.c_str(), options.port)))
+    throw std::runtime_error("the address " + options.host + ":" + std::to_string(options.port) +
+                             " cannot be used; another program may have it");
+  // httplib lets 5 connections wait: if more come at once, theirs take seconds
+  ::listen(listener, options.connections);
+  thread = std::thread([this] { http.listen_after_bind(); });
+  while (!http.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+Server::Server(llm::LanguageModel model, const ServerOptions& options)
+    : parts_(std::make_unique<Parts>(std::move(model), options)) {
+  parts_->set_limits();
+  parts_->set_routes();
+  parts_->listen();
+}
+
+Server::~Server() {
+  parts_->http.stop();
+  parts_->thread.join();
+}
+
+int Server::port() const { return parts_->port; }
+std::string Server::url() const {
+  const std::string& host = parts_->options.host;
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return "http://" + (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port());
+}
+
+}  // namespace taper::serve
