@@ -6,6 +6,7 @@
 
 #include "taper/runtime/extension/llm/failure.h"
 #include "taper/runtime/extension/llm/grammar/gbnf.h"
+#include "taper/runtime/extension/llm/grammar/json_machine.h"
 #include "taper/runtime/extension/llm/grammar/mask_search.h"
 #include "taper/runtime/extension/llm/grammar/rule_machine.h"
 
@@ -25,6 +26,18 @@ class RuleLanguage : public Language {
   std::shared_ptr<const Rules> rules_;
 };
 
+class JsonLanguage : public Language {
+ public:
+  explicit JsonLanguage(std::shared_ptr<const json_text::JsonSchema> schema)
+      : schema_(std::move(schema)) {}
+  std::unique_ptr<Machine> machine() const override {
+    return std::make_unique<json_text::JsonMachine>(schema_);
+  }
+
+ private:
+  std::shared_ptr<const json_text::JsonSchema> schema_;
+};
+
 bool has_bit(Span<const uint64_t> mask, index_t id) {
   return (mask[id / 64] >> (id % 64) & 1) != 0;
 }
@@ -42,6 +55,12 @@ std::vector<std::string> texts_of(const Tokenizer& tokenizer) {
 Result<Grammar> Grammar::from_gbnf(std::string_view text, std::string* message) {
   return guarded<Grammar>(
       message, [&] { return Grammar(std::make_shared<const RuleLanguage>(read_gbnf(text))); });
+}
+
+Result<Grammar> Grammar::from_json_schema(std::string_view text, std::string* message) {
+  return guarded<Grammar>(message, [&] {
+    return Grammar(std::make_shared<const JsonLanguage>(json_text::read_json_schema(text)));
+  });
 }
 
 TokenTexts::TokenTexts(const Tokenizer& tokenizer) : TokenTexts(texts_of(tokenizer)) {}
@@ -71,6 +90,8 @@ GrammarMatcher::GrammarMatcher(GrammarMatcher&&) noexcept = default;
 GrammarMatcher& GrammarMatcher::operator=(GrammarMatcher&&) noexcept = default;
 
 bool GrammarMatcher::may_end() { return parts_->machine->may_end(parts_->state); }
+
+bool GrammarMatcher::is_complete() { return parts_->machine->is_complete(parts_->state); }
 
 void GrammarMatcher::reset() { parts_->state = parts_->machine->start(); }
 

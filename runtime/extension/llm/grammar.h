@@ -30,6 +30,17 @@ class Grammar {
   /// error: "line 3: there is no rule 'digit'". A rule must not begin with itself.
   static Result<Grammar> from_gbnf(std::string_view text, std::string* message = nullptr);
 
+  /// A JSON schema (draft 2020-12). Texts are JSON that the schema accepts, with any blanks and any
+  /// order of keys. An error names the place: "#/properties/id/pattern: …".
+  ///
+  /// What can be told before a value ends is refused at once; `not`, `oneOf` and the like are
+  /// judged where the value ends, and nothing wrong can end. So a model may reach a place where
+  /// no token is allowed. Integers are not written as 30e-1, and no key stands there twice.
+  ///
+  /// Not supported, and refused: `unevaluatedProperties`, `unevaluatedItems`, references to other
+  /// documents, and patterns that look around. `format` counts for date, ipv4 and uuid.
+  static Result<Grammar> from_json_schema(std::string_view text, std::string* message = nullptr);
+
  private:
   friend class GrammarMatcher;
   explicit Grammar(std::shared_ptr<const Language> language) : language_(std::move(language)) {}
@@ -61,7 +72,10 @@ class GrammarMatcher {
 
   /// Whether the text may end here. Only then a token that ends the text is allowed.
   bool may_end();
-  /// A bit for each token: bit `id % 64` of word `id / 64`. Valid until the next call.
+  /// Whether the text is at its end: at most blanks may follow.
+  bool is_complete();
+  /// A bit for each token: bit `id % 64` of word `id / 64`. Valid until the next call. A schema may
+  /// have conditions that only `accept` judges: unique items, and keys that are there twice.
   Span<const uint64_t> allowed();
   /// Takes a token. False, without any change, if the grammar does not allow it.
   bool accept(TokenId id);

@@ -219,8 +219,10 @@ TEST(grammar_matcher, ends_a_text_only_where_the_grammar_does) {
   const std::vector<TokenId> ends = {3};
   std::vector<float> logits = {2, 1, 3, 9};
   EXPECT_EQ(matcher.sample(sampler, logits, {}, ends), 0);
+  EXPECT_FALSE(matcher.is_complete());
   logits = {2, 1, 3, 9};
   EXPECT_EQ(matcher.sample(sampler, logits, {}, ends), 2);
+  EXPECT_TRUE(matcher.is_complete());
   logits = {2, 1, 3, -9};
   EXPECT_EQ(matcher.sample(sampler, logits, {}, ends), 3);
   logits = {2, 1, 3, 9};

@@ -20,6 +20,8 @@ class Machine {
   virtual State start() = 0;
   /// Whether the text may end here.
   virtual bool may_end(State state) = 0;
+  /// Whether the text is at its end: at most blanks may follow.
+  virtual bool is_complete(State state) = 0;
   /// Forgets all states but one, whose new number is returned.
   virtual State forget_all_but(State state) = 0;
   /// Whether so much is remembered that it is time to forget.

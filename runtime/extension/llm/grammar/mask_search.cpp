@@ -115,7 +115,7 @@ MaskSearch::Region MaskSearch::explore(uint32_t first, uint32_t behind, Machine:
     }
     i = goes_on ? i + 1 : node.behind;
   }
-  if (found.tokens.size() > 4 * words()) {
+  if (found.tokens.size() > words() / 4) {
     found.mask.resize(words());
     for (const int32_t id : found.tokens) set_bit(found.mask, id);
     found.tokens = {};

@@ -30,6 +30,10 @@ bool RuleMachine::may_end(State state) {
   return !items.empty() && items.front().node == Rules::end;
 }
 
+bool RuleMachine::is_complete(State state) {
+  return may_end(state) && sets_[state].items.size() == 1;
+}
+
 bool RuleMachine::is_full() const { return items_ > many_items || rows() > many_rows; }
 
 Machine::State RuleMachine::compute_next(State state, uint8_t byte) {

@@ -19,6 +19,7 @@ class RuleMachine : public Machine {
 
   State start() override;
   bool may_end(State state) override;
+  bool is_complete(State state) override;
   State forget_all_but(State state) override;
   bool is_full() const override;
 

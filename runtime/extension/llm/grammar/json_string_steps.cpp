@@ -1,0 +1,417 @@
+#include <algorithm>
+#include <utility>
+
+#include "taper/runtime/extension/llm/grammar/json_machine.h"
+#include "taper/runtime/extension/llm/grammar/json_source.h"
+#include "taper/runtime/extension/llm/tokenizer/unicode.h"
+
+namespace taper::llm::json_text {
+namespace {
+
+// Progress of a string: its length, and a state for each condition. Before them, keys have the
+// names that may still come: from, to, and how many bytes of them were read.
+constexpr size_t length_at = 0, states_at = 1, key_part = 3;
+constexpr uint32_t no_node = ~uint32_t{0};
+
+size_t offset_of(const Frame& frame) { return frame.kind == Frame::Kind::key ? key_part : 0; }
+
+int hex_digit(uint8_t c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+// The bytes that may follow the first one of a character: how many, and the bounds of the next.
+uint32_t continuation_of(uint8_t first) {
+  const auto packed = [](uint32_t count, uint32_t low, uint32_t high) {
+    return count << 16 | low << 8 | high;
+  };
+  if (first >= 0xC2 && first <= 0xDF) return packed(1, 0x80, 0xBF);
+  if (first == 0xE0) return packed(2, 0xA0, 0xBF);
+  if (first == 0xED) return packed(2, 0x80, 0x9F);
+  if (first >= 0xE1 && first <= 0xEF) return packed(2, 0x80, 0xBF);
+  if (first == 0xF0) return packed(3, 0x90, 0xBF);
+  if (first == 0xF4) return packed(3, 0x80, 0x8F);
+  if (first >= 0xF1 && first <= 0xF3) return packed(3, 0x80, 0xBF);
+  return 0;
+}
+
+}  // namespace
+
+RuleMachine& JsonMachine::machine_of(uint32_t text) {
+  if (machines_[text] == nullptr) {
+    machines_[text] = std::make_unique<RuleMachine>(schema_->texts[text]);
+  }
+  return *machines_[text];
+}
+
+bool JsonMachine::matches(const Condition& condition, uint32_t state) {
+  return machine_of(condition.text).may_end(state);
+}
+
+uint32_t JsonMachine::initial_progress(const Frame& frame) {
+  Progress progress;
+  if (frame.kind == Frame::Kind::key) {
+    progress = {0, static_cast<uint32_t>(schema_->names.size()), 0};
+  }
+  progress.push_back(0);
+  for (const Condition& c : frame.conditions) progress.push_back(machine_of(c.text).start());
+  return intern(progress);
+}
+
+bool JsonMachine::begin_string(Place& p, const Frame& expected, std::vector<Verdict> own) {
+  auto frame = std::make_shared<Frame>(expected);
+  frame->kind = Frame::Kind::string;
+  frame->own = std::move(own);
+  for (uint32_t i = 0; i < frame->size(); ++i) {
+    if (frame->failed(i)) continue;
+    const Schema& s = frame->schema(i);
+    for (const uint32_t text : s.texts) frame->conditions.push_back({i, text});
+    frame->has_length |= s.min_length > 0 || s.max_length != unbounded;
+  }
+  share_region(*frame);
+  p.frame = frame;
+  p.progress = initial_progress(*frame);
+  p.mode = Mode::text;
+  return true;
+}
+
+// The place is an object. A key follows.
+bool JsonMachine::begin_key(Place& p) {
+  const Frame::Pointer object = p.frame;
+  auto frame = std::make_shared<Frame>();
+  frame->kind = Frame::Kind::key;
+  frame->outer = object;
+  frame->depth = object->depth + 1;
+  std::vector<Verdict> object_own = object->own;
+  std::vector<Root> roots;
+  for (uint32_t i = 0; i < object->size(); ++i) {
+    if (object->failed(i)) continue;
+    const Schema& s = object->schema(i);
+    if (object->count + 1 > s.max_properties) object_own[i] = Verdict::failed;
+    if (s.property_names != any) roots.push_back({s.property_names, Root::Role::needed, i});
+    for (const auto& [text, schema] : s.pattern_properties) {
+      frame->conditions.push_back({no_node, text});
+    }
+  }
+  if (object_own != object->own && !survives(object.get(), object_own)) return false;
+  frame->applied = apply(std::move(roots));
+  for (uint32_t i = 0; i < frame->applied->nodes.size(); ++i) {
+    const Schema& s = frame->schema(i);
+    const bool is_wrong = (s.types & string_type) == 0;
+    frame->own.push_back(is_wrong ? Verdict::failed : Verdict::unknown);
+    for (const uint32_t text : s.texts) frame->conditions.push_back({i, text});
+    frame->has_length |= s.min_length > 0 || s.max_length != unbounded;
+  }
+  share_region(*frame);
+  p.frame = frame;
+  p.progress = initial_progress(*frame);
+  p.mode = Mode::text;
+  return is_alive(*frame, progresses_[p.progress]);
+}
+
+// Strings with the same conditions share a region if a condition that fails refuses the text. A
+// key has one as soon as it is none of the names of the schema.
+void JsonMachine::share_region(Frame& frame) {
+  auto region = std::make_shared<Frame>();
+  region->kind = Frame::Kind::region;
+  std::vector<uint32_t> id;
+  if (frame.kind == Frame::Kind::key) {
+    if (!frame.conditions.empty() || frame.has_length) return;
+  } else {
+    const auto is_vital = [&](uint32_t node) {
+      std::vector<Verdict> own = frame.own;
+      own[node] = Verdict::failed;
+      return !survives(&frame, own);
+    };
+    for (uint32_t i = 0; i < frame.size(); ++i) {
+      const uint32_t most = frame.schema(i).max_length;
+      if (frame.failed(i) || most == unbounded) continue;
+      if (!is_vital(i)) return;
+      region->max_length = std::min(region->max_length, most);
+    }
+    for (const Condition& c : frame.conditions) {
+      if (!is_vital(c.node)) return;
+      id.push_back(c.text);
+    }
+    region->conditions = frame.conditions;
+    region->has_length = frame.has_length;
+  }
+  id.push_back(region->max_length);
+  id.push_back(region->has_length);
+  frame.region = regions_.try_emplace(id, region).first->second;
+}
+
+// ---- characters
+
+bool JsonMachine::step_string(Place& p, uint8_t byte) {
+  switch (p.mode) {
+    case Mode::text:
+      if (byte == '"') return close_string(p);
+      if (byte < 0x20) return false;
+      if (byte == '\\') {
+        p.mode = Mode::escape;
+        return true;
+      }
+      if (byte >= 0x80) {
+        p.detail = continuation_of(byte);
+        if (p.detail == 0) return false;
+        p.mode = Mode::continuation;
+      }
+      break;
+    case Mode::continuation: {
+      const uint32_t count = p.detail >> 16, low = p.detail >> 8 & 0xFF, high = p.detail & 0xFF;
+      if (byte < low || byte > high) return false;
+      p.detail = count > 1 ? (count - 1) << 16 | 0x80 << 8 | 0xBF : 0;
+      if (count == 1) p.mode = Mode::text;
+      const char c = static_cast<char>(byte);
+      return feed(p, {&c, 1}, false);
+    }
+    case Mode::escape:
+      return step_escape(p, byte);
+    case Mode::hex:
+      return step_hex(p, byte);
+    case Mode::low_escape:
+      p.mode = Mode::low_u;
+      return byte == '\\';
+    default:  // low_u
+      p.mode = Mode::hex;
+      p.detail = 0;
+      return byte == 'u';
+  }
+  const char c = static_cast<char>(byte);
+  return feed(p, {&c, 1}, true);
+}
+
+bool JsonMachine::step_escape(Place& p, uint8_t byte) {
+  static constexpr std::string_view escapes = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
+  if (byte == 'u') {
+    p.mode = Mode::hex;
+    p.detail = 0;
+    return true;
+  }
+  const size_t which = escapes.find(static_cast<char>(byte));
+  if (which == std::string_view::npos) return false;
+  p.mode = Mode::text;
+  return feed(p, meanings.substr(which, 1), true);
+}
+
+// `detail` has the digits so far, and above them their number.
+bool JsonMachine::step_hex(Place& p, uint8_t byte) {
+  const int digit = hex_digit(byte);
+  if (digit < 0) return false;
+  const uint32_t count = (p.detail >> 16) + 1;
+  const uint32_t value = (p.detail & 0xFFFF) << 4 | static_cast<uint32_t>(digit);
+  p.detail = count << 16 | value;
+  if (count < 4) return true;
+  p.detail = 0;
+  p.mode = Mode::text;
+  const bool is_low = value >= 0xDC00 && value <= 0xDFFF;
+  if (p.high != 0) {
+    const uint32_t high = std::exchange(p.high, 0);
+    return is_low && feed_character(p, 0x10000 + ((high - 0xD800) << 10) + (value - 0xDC00));
+  }
+  if (value >= 0xD800 && value <= 0xDBFF) {
+    p.high = value;
+    p.mode = Mode::low_escape;
+    return true;
+  }
+  return !is_low && feed_character(p, value);
+}
+
+bool JsonMachine::feed_character(Place& p, char32_t character) {
+  std::string bytes;
+  append_character(bytes, character);
+  return feed(p, bytes, true);
+}
+
+// Bytes of the string's meaning.
+bool JsonMachine::feed(Place& p, std::string_view bytes, bool is_new_character) {
+  const Frame& frame = *p.frame;
+  const size_t offset = offset_of(frame);
+  Progress progress = progresses_[p.progress];
+  if (frame.has_length && is_new_character) ++progress[offset + length_at];
+  for (const char c : bytes) {
+    for (size_t i = 0; i < frame.conditions.size(); ++i) {
+      uint32_t& state = progress[offset + states_at + i];
+      state = machine_of(frame.conditions[i].text).next(state, static_cast<uint8_t>(c));
+    }
+    if (frame.kind != Frame::Kind::key || progress[0] == progress[1]) continue;
+    const size_t at = progress[2]++;
+    const std::vector<std::string>& names = schema_->names;
+    const auto differs = [&](uint32_t name) {
+      return names[name].size() <= at || names[name][at] != c;
+    };
+    while (progress[0] < progress[1] && differs(progress[0])) ++progress[0];
+    while (progress[0] < progress[1] && differs(progress[1] - 1)) --progress[1];
+    if (progress[0] == progress[1]) progress[0] = progress[1] = progress[2] = 0;
+  }
+  if (progress == progresses_[p.progress]) return true;
+  if (!is_alive(frame, progress)) return false;
+  p.progress = intern(progress);
+  return true;
+}
+
+bool JsonMachine::is_alive(const Frame& frame, const Progress& progress) const {
+  const size_t offset = offset_of(frame);
+  const bool is_region = frame.kind == Frame::Kind::region;
+  const uint32_t length = progress[offset + length_at];
+  if (is_region && length > frame.max_length) return false;
+  std::vector<Verdict> own = frame.own;
+  for (size_t i = 0; i < frame.conditions.size(); ++i) {
+    if (progress[offset + states_at + i] != dead) continue;
+    if (is_region) return false;
+    if (frame.conditions[i].node != no_node) own[frame.conditions[i].node] = Verdict::failed;
+  }
+  for (uint32_t i = 0; i < own.size(); ++i) {
+    if (length > frame.schema(i).max_length) own[i] = Verdict::failed;
+  }
+  if (is_region) return true;
+  if (frame.kind == Frame::Kind::key && !key_is_possible(frame, progress)) return false;
+  return own == frame.own || survives(&frame, own);
+}
+
+// Objects that allow no other keys need one of their properties, or of their patterns.
+bool JsonMachine::key_is_possible(const Frame& key, const Progress& progress) const {
+  const Frame& object = *key.outer;
+  std::vector<Verdict> own = object.own;
+  size_t condition = key_part + states_at;
+  for (uint32_t i = 0; i < object.size(); ++i) {
+    if (object.failed(i)) continue;
+    const Schema& s = object.schema(i);
+    bool is_possible = !s.is_closed();
+    for (size_t k = 0; k < s.pattern_properties.size(); ++k) {
+      is_possible |= progress[condition++] != dead;
+    }
+    for (uint32_t n = progress[0]; n < progress[1] && !is_possible; ++n) {
+      const std::string& name = schema_->names[n];
+      const auto property = s.properties.find(name);
+      is_possible = property != s.properties.end() && property->second != never &&
+                    object.keys->count(name) == 0;
+    }
+    if (!is_possible) own[i] = Verdict::failed;
+  }
+  return own == object.own || survives(&object, own);
+}
+
+// ---- ends
+
+bool JsonMachine::close_string(Place& p) {
+  const Frame& frame = *p.frame;
+  if (frame.kind == Frame::Kind::region) {
+    p.mode = Mode::left;
+    return true;
+  }
+  if (frame.kind == Frame::Kind::key) return close_key(p);
+  const Progress& progress = progresses_[p.progress];
+  std::vector<Verdict> own = frame.own;
+  for (uint32_t i = 0; i < own.size(); ++i) {
+    const uint32_t length = progress[length_at];
+    const bool is_right = !frame.failed(i) && length >= frame.schema(i).min_length &&
+                          length <= frame.schema(i).max_length;
+    own[i] = is_right ? Verdict::passed : Verdict::failed;
+  }
+  for (size_t i = 0; i < frame.conditions.size(); ++i) {
+    const Condition& c = frame.conditions[i];
+    if (!matches(c, progress[states_at + i])) own[c.node] = Verdict::failed;
+  }
+  return finish(p, own, {});
+}
+
+bool JsonMachine::close_key(Place& p) {
+  const Frame::Pointer key = p.frame;
+  const Progress progress = progresses_[p.progress];
+  auto object = std::make_shared<Frame>(*key->outer);
+
+  std::vector<Verdict> own = key->own;
+  const uint32_t length = progress[key_part + length_at];
+  for (uint32_t i = 0; i < own.size(); ++i) {
+    const Schema& s = key->schema(i);
+    const bool is_right = !key->failed(i) && length >= s.min_length && length <= s.max_length;
+    own[i] = is_right ? Verdict::passed : Verdict::failed;
+  }
+  std::vector<bool> found;
+  for (size_t i = 0; i < key->conditions.size(); ++i) {
+    const Condition& c = key->conditions[i];
+    found.push_back(matches(c, progress[key_part + states_at + i]));
+    if (!found.back() && c.node != no_node) own[c.node] = Verdict::failed;
+  }
+  const std::vector<Verdict> of_names = results(*key, own, {}, true);
+  for (size_t r = 0; r < of_names.size(); ++r) {
+    if (of_names[r] == Verdict::failed) object->own[key->applied->roots[r].outer] = Verdict::failed;
+  }
+
+  const bool is_known =
+      progress[0] < progress[1] && schema_->names[progress[0]].size() == progress[2];
+  std::optional<std::string> name;
+  if (is_known) name = schema_->names[progress[0]];
+  if (!is_known) p.is_doubtful = true;
+  if (!is_known && real_ != nullptr) name = last_string(*real_);
+  if (name && object->keys->count(*name) != 0) return false;
+  if (name) {
+    auto keys = std::make_shared<Frame::Keys>(*object->keys);
+    keys->insert(*name);
+    object->keys = keys;
+  }
+  ++object->count;
+
+  std::vector<Root> roots;
+  size_t condition = 0;
+  for (uint32_t i = 0; i < key->outer->size(); ++i) {
+    if (key->outer->failed(i)) continue;
+    const Schema& s = object->schema(i);
+    bool is_named = false;
+    const auto add = [&](SchemaId schema) {
+      is_named = true;
+      if (schema != any) roots.push_back({schema, Root::Role::needed, i});
+    };
+    if (const auto property = is_known ? s.properties.find(*name) : s.properties.end();
+        property != s.properties.end()) {
+      add(property->second);
+    }
+    for (const auto& [text, schema] : s.pattern_properties) {
+      if (found[condition++]) add(schema);
+    }
+    if (!is_named) add(s.additional);
+  }
+  if (object->own != key->outer->own && !survives(object.get(), object->own)) return false;
+  p.progress = p.detail = p.blanks = 0;
+  p.frame = expect(object, std::move(roots));
+  p.mode = Mode::colon;
+  return p.frame != nullptr;
+}
+
+// ---- regions
+
+Machine::State JsonMachine::region(State state) {
+  const Place& p = places_[state];
+  if (p.frame == nullptr || p.frame->region == nullptr || p.mode < Mode::text ||
+      p.mode > Mode::low_u) {
+    return dead;
+  }
+  Place shared = p;
+  shared.frame = p.frame->region;
+  shared.is_doubtful = false;
+  if (p.frame->kind == Frame::Kind::key) {
+    const Progress& progress = progresses_[p.progress];
+    if (progress[0] != progress[1]) return dead;  // it may still be a name of the schema
+    shared.progress = intern(Progress{0});
+  }
+  return intern(std::move(shared));
+}
+
+bool JsonMachine::left_region(State state) const { return places_[state].mode == Mode::left; }
+
+Machine::State JsonMachine::resume(State inside, State left) {
+  const auto [known, is_new] = resumed_.try_emplace(uint64_t{inside} << 32 | left, dead);
+  if (!is_new) return known->second;
+  Place p = places_[inside];
+  p.is_doubtful = false;
+  p.mode = Mode::text;
+  p.detail = p.high = 0;
+  if (p.frame->kind == Frame::Kind::string) p.progress = places_[left].progress;
+  const State after = close_string(p) ? intern(std::move(p)) : dead;
+  return resumed_[uint64_t{inside} << 32 | left] = after;
+}
+
+}  // namespace taper::llm::json_text
