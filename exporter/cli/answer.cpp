@@ -3,6 +3,7 @@
 #include "taper/exporter/cli/quantization.h"
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/eager/threads.h"
+#include "taper/exporter/io/file.h"
 #include "taper/exporter/llm/text_model.h"
 
 namespace taper::cli {
@@ -14,7 +15,20 @@ std::string recipe_of(const std::string& quantize) {
   return quantize;
 }
 
+using ReadGrammar = Result<llm::Grammar> (*)(std::string_view, std::string*);
+llm::Grammar read_with(ReadGrammar read, const std::string& text, const std::string& name) {
+  std::string why;
+  Result<llm::Grammar> grammar = read(text, &why);
+  if (!grammar.ok()) throw ExportError(name + ": " + why);
+  return std::move(grammar).value();
+}
+
 }  // namespace
+
+std::string text_of_file(const std::string& path) {
+  const io::Bytes bytes = io::read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 void ModelChoice::add_to(Command& command) {
   command
@@ -57,10 +71,30 @@ void AnswerOptions::add_to(Command& command) {
   command.option("--seed", seed, "equal seeds give equal answers");
   command.option("--stop", stop, "a text that ends the answer; may be given several times")
       .one_value();
+  command.option("--grammar", grammar, "a file in GBNF: answers are texts of this grammar");
+  command.option("--json-schema", json_schema,
+                 "a file, or the schema itself: answers are JSON that it accepts");
 }
 
 void AnswerOptions::check() const {
   if (max_tokens < 1) throw UsageError("--max-tokens", "it must be positive");
+  static_cast<void>(language());  // its errors come before the wait for the model
+}
+
+std::optional<llm::Grammar> AnswerOptions::language() const {
+  if (!grammar.empty() && !json_schema.empty())
+    throw UsageError("give either --grammar or --json-schema");
+  if (!grammar.empty()) return read_with(llm::Grammar::from_gbnf, text_of_file(grammar), grammar);
+  if (json_schema.empty()) return std::nullopt;
+  if (json_schema.starts_with('{'))
+    return read_with(llm::Grammar::from_json_schema, json_schema, "--json-schema");
+  return read_with(llm::Grammar::from_json_schema, text_of_file(json_schema), json_schema);
+}
+
+std::shared_ptr<llm::GrammarMatcher> AnswerOptions::matcher(const llm::LanguageModel& of) const {
+  const std::optional<llm::Grammar> read = language();
+  if (!read) return nullptr;
+  return std::make_shared<llm::GrammarMatcher>(*read, llm::TokenTexts(of.tokenizer()));
 }
 
 llm::SamplingOptions AnswerOptions::sampling(const llm::LanguageModel& from) const {

@@ -1,5 +1,6 @@
 // How the commands `generate` and `chat` let a language model write.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "taper/runtime/extension/llm/generation.h"
 
 namespace taper::cli {
+
+std::string text_of_file(const std::string& path);
 
 /// Which model, and how it computes.
 struct ModelChoice {
@@ -24,6 +27,7 @@ struct ModelChoice {
 /// The options of both commands.
 struct AnswerOptions {
   ModelChoice model;
+  std::string grammar, json_schema;
   int64_t max_tokens = 512, seed = 0;
   // none: what the model's authors recommend
   std::optional<int64_t> top_k;
@@ -32,9 +36,14 @@ struct AnswerOptions {
   bool greedy = false;
 
   void add_to(Command& command);
-  /// Throws UsageError for a number that makes no sense.
+  /// Throws for a number that makes no sense, and for a grammar that cannot be read.
   void check() const;
+  /// What answers may be; null: any text.
+  std::shared_ptr<llm::GrammarMatcher> matcher(const llm::LanguageModel& model) const;
   llm::SamplingOptions sampling(const llm::LanguageModel& model) const;
+
+ private:
+  std::optional<llm::Grammar> language() const;
 };
 
 }  // namespace taper::cli

@@ -43,6 +43,7 @@ llm::Chat chat_with(const llm::LanguageModel& model, const AnswerOptions& option
   llm::Chat& chat = created.value();
   chat.options().sampling = options.sampling(model);
   chat.options().stop = options.stop, chat.options().max_tokens = options.max_tokens;
+  chat.options().grammar = options.matcher(model);
   return std::move(chat);
 }
 

@@ -5,7 +5,6 @@
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/commands.h"
-#include "taper/exporter/io/file.h"
 
 namespace taper::cli {
 namespace {
@@ -16,15 +15,10 @@ struct GenerateArguments {
   bool json = false, statistics = false;
 };
 
-std::string text_of(const std::string& path) {
-  const io::Bytes bytes = io::read_file(path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 std::vector<llm::TokenId> prompt_of(const GenerateArguments& a, const llm::LanguageModel& model) {
   if (a.messages.empty()) return model.tokenizer().encode(a.prompt);
   llm::ChatInput input;
-  input.messages = text_of(a.messages);
+  input.messages = text_of_file(a.messages);
   std::string why;
   Result<std::vector<llm::TokenId>> prompt = model.prompt(std::move(input), &why);
   if (!prompt.ok()) throw ExportError(a.answer.model.model + ": " + why);
@@ -71,6 +65,7 @@ void generate(const GenerateArguments& a, std::ostream& out) {
   llm::GenerateOptions options;
   options.sampling = a.answer.sampling(model);
   options.stop = a.answer.stop, options.max_tokens = a.answer.max_tokens;
+  options.grammar = a.answer.matcher(model);
   llm::Generation answer(sequence, prompt, std::move(options));
   while (answer.step())
     if (!a.json) out << answer.piece() << std::flush;

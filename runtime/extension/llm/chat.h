@@ -25,8 +25,9 @@ struct ChatMessage {
 
 struct ChatOptions {
   SamplingOptions sampling;
-  std::vector<std::string> stop;  ///< texts that end an answer
-  int64_t max_tokens = 512;       ///< the most tokens of an answer
+  std::vector<std::string> stop;            ///< texts that end an answer
+  int64_t max_tokens = 512;                 ///< the most tokens of an answer
+  std::shared_ptr<GrammarMatcher> grammar;  ///< what answers may be; null: any text
 };
 
 /// One conversation. What the model has read stays in its caches, so a long conversation is not

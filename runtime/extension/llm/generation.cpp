@@ -30,11 +30,16 @@ struct Generation::Parts {
         all(std::move(prompt)) {
     statistics.prompt_tokens = static_cast<int64_t>(all.size());
     statistics.cached_tokens = sequence.keep_prefix(span_of(all));
+    if (options.grammar == nullptr) return;
+    options.grammar->reset();
+    const auto& of_model = sequence.model().text().ends;
+    ends.assign(of_model.begin(), of_model.end());
   }
 
   void step();
   bool read();
   void write();
+  TokenId choose();
   bool append(Span<const TokenId> ids);
   void show(const std::string& more) { piece += more, text += more; }
   void end(Finish why);
@@ -45,9 +50,10 @@ struct Generation::Parts {
   Sampler sampler;
   StreamDecoder decoder;
   StopStrings stops;
-  std::vector<TokenId> all;  ///< the prompt and the answer
-  std::vector<TokenId> ids;  ///< the answer
-  Span<float> logits;        ///< behind what the model has read
+  std::vector<TokenId> all;   ///< the prompt and the answer
+  std::vector<TokenId> ids;   ///< the answer
+  std::vector<TokenId> ends;  ///< with a grammar: the tokens that end it
+  Span<float> logits;         ///< behind what the model has read
   std::string piece, text, message;
   Finish finish = Finish::none;
   Error error = Error::ok;
@@ -82,9 +88,14 @@ bool Generation::Parts::read() {
   return count == rest;
 }
 
+TokenId Generation::Parts::choose() {
+  if (options.grammar == nullptr) return sampler.sample(logits, span_of(all));
+  return options.grammar->sample(sampler, logits, span_of(all), span_of(ends));
+}
+
 void Generation::Parts::write() {
   if (options.before_token) options.before_token(logits, span_of(all));
-  const TokenId id = sampler.sample(logits, span_of(all));
+  const TokenId id = choose();
   if (id < 0) return end(Finish::end);
   ids.push_back(id), all.push_back(id);
   ++statistics.answer_tokens;
@@ -92,6 +103,7 @@ void Generation::Parts::write() {
   if (sequence.model().ends(id)) return end(Finish::end);
   show(stops.push(decoder.push(id)));
   if (stops.stopped()) return end(Finish::stop);
+  if (options.grammar != nullptr && options.grammar->is_complete()) return end(Finish::end);
   if (statistics.answer_tokens >= options.max_tokens) return end(Finish::max_tokens);
   if (sequence.room() < 1) end(Finish::context_full);
 }

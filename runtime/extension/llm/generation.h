@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "taper/runtime/extension/llm/grammar.h"
 #include "taper/runtime/extension/llm/language_model.h"
 
 namespace taper::llm {
@@ -20,6 +21,8 @@ struct GenerateOptions {
   SamplingOptions sampling;
   std::vector<std::string> stop;  ///< texts that end the answer, and are not part of it
   int64_t max_tokens = 512;       ///< the most tokens of the answer
+  /// What the answer may be; null: any text. It begins anew, and belongs to one answer at a time.
+  std::shared_ptr<GrammarMatcher> grammar;
   /// Another thread ends the answer by setting it. It outlives the generation.
   const std::atomic<bool>* cancel = nullptr;
   /// Called before each token is chosen, with the model's logits and all tokens so far. It may
@@ -32,7 +35,7 @@ struct GenerateOptions {
 /// Why an answer ended.
 enum class Finish : uint8_t {
   none,          ///< it goes on
-  end,           ///< the model ended it, or no token was allowed
+  end,           ///< the model or the grammar ended it, or no token was allowed
   stop,          ///< a stop string came
   max_tokens,    ///< of GenerateOptions
   context_full,  ///< nothing more fits behind the text
