@@ -17,5 +17,8 @@ void add_operators_command(CommandLine& line, std::ostream& out);
 void add_generate_command(CommandLine& line, std::ostream& out);
 void add_chat_command(CommandLine& line, std::ostream& out);
 void add_serve_command(CommandLine& line, std::ostream& out);
+void add_embed_command(CommandLine& line, std::ostream& out);
+void add_eval_command(CommandLine& line, std::ostream& out);
+void add_bench_command(CommandLine& line, std::ostream& out);
 
 }  // namespace taper::cli

@@ -8,7 +8,7 @@
 #include "taper/exporter/io/recorded_calls.h"
 #include "taper/exporter/io/safetensors.h"
 #ifdef TAPER_HAS_TEXT_MODELS
-#include "taper/exporter/llm/text_parts.h"
+#include "taper/exporter/llm/tokenizer_file.h"
 #endif
 
 namespace taper::cli {
@@ -141,12 +141,10 @@ std::vector<Sample> from_text(const std::string& data, const std::string& model,
 #ifdef TAPER_HAS_TEXT_MODELS
   if (!takes_tokens(graph))
     throw ExportError(data + ": a text is for language models; give .npy or .safetensors");
-  const llm::TextParts parts = llm::read_text_parts(model);
-  if (!parts.tokenizer)
-    throw ExportError(model + ": it has no tokenizer to read " + data + " with");
+  const llm::Tokenizer tokenizer = llm::read_tokenizer(model);
   const io::Bytes bytes = io::read_file(data);
   const std::vector<llm::TokenId> ids =
-      parts.tokenizer->encode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      tokenizer.encode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   const auto window =
       static_cast<size_t>(std::min(graph.inputs()[0].value->type.sizes[1].upper(), most_tokens));
   std::vector<Sample> samples;

@@ -43,6 +43,9 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
 #ifdef TAPER_HAS_TEXT_MODELS
   add_generate_command(line, out);
   add_chat_command(line, out);
+  add_embed_command(line, out);
+  add_eval_command(line, out);
+  add_bench_command(line, out);
 #endif
 #ifdef TAPER_HAS_SERVER
   add_serve_command(line, out);

@@ -10,7 +10,6 @@
 #include "taper/exporter/importers/gguf/gguf.h"
 #include "taper/exporter/importers/huggingface/folder.h"
 #include "taper/exporter/io/file.h"
-#include "taper/runtime/extension/llm/gguf_vocabulary.h"
 #include "taper/schema/vocabulary_generated.h"
 
 namespace taper::llm {
@@ -242,6 +241,10 @@ std::vector<io::Asset> assets_of_folder(const fs::path& path, const Config& conf
 }
 
 }  // namespace
+
+GgufVocabulary gguf_vocabulary(const gguf::File& file) {
+  return vocabulary_of(TokenizerKeys(file.content()));
+}
 
 std::vector<io::Asset> text_assets(const std::string& path, const Config& config) {
   return fs::is_directory(path) ? assets_of_folder(path, config) : assets_of_gguf(path, config);
