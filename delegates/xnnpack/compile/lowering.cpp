@@ -27,7 +27,19 @@ Lowering::Lowering(const ir::Graph& body) : body_(body), values_(body) {
     define(input.value.get(), {Ref::Kind::operand, index++});
 }
 
-void Lowering::define(const ir::Value* value, Ref ref, Order order) { refs_[{value, order}] = ref; }
+void Lowering::define(const ir::Value* value, Ref ref, Order order) {
+  refs_[{value, order}] = ref;
+  note_scale(value, ref);
+}
+
+void Lowering::note_scale(const ir::Value* value, Ref ref) {
+  if (value->type.dtype != DType::i8) return;
+  integers_.push_back({ref, 8, scale_of(*value).value_or(Scale()), Ref(), 0});
+}
+
+void Lowering::give_scales(Ref constant, uint8_t bits, Ref scales, uint8_t channel) {
+  integers_.push_back({constant, bits, Scale(), scales, channel});
+}
 
 Order Lowering::natural_order(const ir::Value* value) const {
   const bool is_last = refs_.contains({value, Order::channels_last});
@@ -41,6 +53,7 @@ Ref Lowering::ref(const ir::Value* value, Order order) {
     const eager::Tensor& elements = values_.at(value);
     const bool is_last = order == Order::channels_last;
     const Ref made = constant(value, is_last ? eager::permute(elements, {0, 2, 3, 1}) : elements);
+    note_scale(value, made);
     return refs_[{value, order}] = made;
   }
   const Order other = order == Order::plain ? Order::channels_last : Order::plain;
@@ -57,25 +70,30 @@ Ref Lowering::transposed(Ref ref, Order to) {
 Ref Lowering::permuted(const ir::Value* value, const std::vector<int64_t>& order) {
   const auto [at, is_new] = arranged_.try_emplace({value, order});
   if (!is_new) return at->second;
-  if (!values_.find(value)) throw ExportError("xnnpack: " + value->name + " is no constant");
-  const eager::Tensor moved = eager::permute(values_.at(value), {order.begin(), order.end()});
+  const eager::Tensor moved = eager::permute(elements(value), {order.begin(), order.end()});
   return at->second = constant(value, moved);
 }
 
 Ref Lowering::reshaped(const ir::Value* value, const std::vector<int64_t>& sizes) {
-  if (!values_.find(value)) throw ExportError("xnnpack: " + value->name + " is no constant");
-  return constant(value, eager::reshape(values_.at(value), {sizes.begin(), sizes.end()}));
+  return constant(value, eager::reshape(elements(value), {sizes.begin(), sizes.end()}));
 }
 
 Ref Lowering::number(double value) {
-  compiled_.constants.push_back(
-      {"", ir::Payload::from(std::vector<float>{static_cast<float>(value)}, {1})});
-  return {Ref::Kind::constant, static_cast<uint32_t>(compiled_.constants.size() - 1)};
+  return constant(std::vector<float>{static_cast<float>(value)}, {1});
+}
+
+const eager::Tensor& Lowering::elements(const ir::Value* value) {
+  if (!values_.find(value)) throw ExportError("xnnpack: " + value->name + " is no constant");
+  return values_.at(value);
 }
 
 Ref Lowering::constant(const ir::Value* source, const eager::Tensor& elements) {
   const eager::Tensor counted = elements.rank() == 0 ? eager::reshape(elements, {1}) : elements;
-  compiled_.constants.push_back({path_of(body_, source), ir::payload_of(counted)});
+  return constant(path_of(body_, source), ir::payload_of(counted));
+}
+
+Ref Lowering::constant(std::string path, std::shared_ptr<const ir::Payload> payload) {
+  compiled_.constants.push_back({std::move(path), std::move(payload)});
   return {Ref::Kind::constant, static_cast<uint32_t>(compiled_.constants.size() - 1)};
 }
 
@@ -99,6 +117,17 @@ uint32_t Lowering::position(Ref ref) const {
   }
 }
 
+std::vector<flatbuffers::Offset<blob::Quantized>> Lowering::integers(
+    flatbuffers::FlatBufferBuilder& b) const {
+  std::map<uint32_t, const Integers*> in_order;
+  for (const Integers& i : integers_) in_order[position(i.value)] = &i;
+  std::vector<flatbuffers::Offset<blob::Quantized>> list;
+  for (const auto& [value, i] : in_order)
+    list.push_back(blob::CreateQuantized(b, value, i->bits, i->scale.zero_point, i->scale.scale,
+                                         position(i->scales), i->channel));
+  return list;
+}
+
 partition::Compiled Lowering::finish() {
   std::vector<Ref> outputs;
   for (const ir::Output& o : body_.outputs()) outputs.push_back(ref(o.value));
@@ -112,10 +141,11 @@ partition::Compiled Lowering::finish() {
   }
   std::vector<uint32_t> results;
   for (const Ref r : outputs) results.push_back(position(r));
-  b.Finish(
-      blob::CreatePartDirect(b, static_cast<uint32_t>(body_.inputs().size()),
-                             static_cast<uint32_t>(compiled_.constants.size()), &nodes, &results),
-      blob::PartIdentifier());
+  const auto quantized = integers(b);
+  b.Finish(blob::CreatePartDirect(b, static_cast<uint32_t>(body_.inputs().size()),
+                                  static_cast<uint32_t>(compiled_.constants.size()), &nodes,
+                                  &results, &quantized),
+           blob::PartIdentifier());
   compiled_.blob.resize(b.GetSize());
   std::memcpy(compiled_.blob.data(), b.GetBufferPointer(), b.GetSize());
   return std::move(compiled_);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "taper/delegates/xnnpack/compile/scales.h"
 #include "taper/delegates/xnnpack/runtime/blob_generated.h"
 #include "taper/exporter/partition/delegate.h"
 #include "taper/exporter/passes/constant_values.h"
@@ -29,6 +30,13 @@ class Lowering {
   /// A constant with its dimensions in another order, or of other sizes.
   Ref permuted(const ir::Value* constant, const std::vector<int64_t>& order);
   Ref reshaped(const ir::Value* constant, const std::vector<int64_t>& sizes);
+  /// A constant that is made here.
+  template <class T>
+  Ref constant(const std::vector<T>& elements, std::vector<int64_t> sizes) {
+    return constant("", ir::Payload::from(elements, std::move(sizes)));
+  }
+  /// What a constant of the body holds.
+  const eager::Tensor& elements(const ir::Value* constant);
   /// A number, for binary operators.
   Ref number(double value);
   /// The order in which a pointwise operator reads the value without a transpose.
@@ -37,6 +45,8 @@ class Lowering {
   /// Adds a node.
   Ref add(blob::Kind kind, blob::Function function, std::vector<Ref> inputs,
           std::vector<int64_t> numbers = {}, std::vector<float> parameters = {});
+  /// Says that a constant has integers of so many bits, and `scales` along the dimension `channel`.
+  void give_scales(Ref constant, uint8_t bits, Ref scales, uint8_t channel);
   /// Says that a value of the body lies there.
   void define(const ir::Value* value, Ref ref, Order order = Order::plain);
 
@@ -50,7 +60,19 @@ class Lowering {
     std::vector<int64_t> numbers;
     std::vector<float> parameters;
   };
+  /// What stands beside a value of integers.
+  struct Integers {
+    Ref value;
+    uint8_t bits;
+    Scale scale;
+    Ref scales;
+    uint8_t channel;
+  };
   Ref constant(const ir::Value* source, const eager::Tensor& elements);
+  Ref constant(std::string path, std::shared_ptr<const ir::Payload> payload);
+  void note_scale(const ir::Value* value, Ref ref);
+  std::vector<flatbuffers::Offset<blob::Quantized>> integers(
+      flatbuffers::FlatBufferBuilder& b) const;
   Ref transposed(Ref ref, Order to);
   uint32_t position(Ref ref) const;
 
@@ -59,6 +81,7 @@ class Lowering {
   std::map<std::pair<const ir::Value*, Order>, Ref> refs_;
   std::map<std::pair<const ir::Value*, std::vector<int64_t>>, Ref> arranged_;
   std::vector<Node> nodes_;
+  std::vector<Integers> integers_;
   partition::Compiled compiled_;
 };
 

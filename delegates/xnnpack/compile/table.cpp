@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "taper/delegates/xnnpack/compile/scales.h"
 #include "taper/delegates/xnnpack/runtime/part.h"
 #include "taper/exporter/ir/call.h"
 
@@ -512,6 +513,12 @@ std::string refuses_pad(const Node& node) {
   const auto is_negative = [](Dim d) { return d.value() < 0; };
   return std::ranges::any_of(pad, is_negative) ? "a padding is negative" : "";
 }
+/// The library rounds a number to an integer of the tensor.
+float pad_value(const Value& x, double value) {
+  if (x.type.dtype != DType::i8) return static_cast<float>(value);
+  const Scale s = scale_of(x).value_or(Scale());
+  return s.scale * static_cast<float>(value - s.zero_point);
+}
 void lower_pad(Lowering& out, const Node& node) {
   const Call<ops::constant_pad_nd> c(node);
   const auto rank = static_cast<size_t>(c.get<"self">()->type.rank);
@@ -523,7 +530,7 @@ void lower_pad(Lowering& out, const Node& node) {
   }
   out.define(node.result(),
              out.add(Kind::pad, Function::none, {out.ref(c.get<"self">())}, std::move(list),
-                     {static_cast<float>(real(*c.get<"value">()))}));
+                     {pad_value(*c.get<"self">(), real(*c.get<"value">()))}));
 }
 
 constexpr bool heavy = true;
@@ -584,10 +591,9 @@ const Row rows[] = {
     {&ops::constant_pad_nd, refuses_pad, lower_pad},
 };
 
-/// What holds for all rows: f32, one to six dimensions, no empty tensors, sizes of images and
-/// windows that are numbers.
+/// What holds for all rows: one to six dimensions, no empty tensors, sizes of images and windows
+/// that are numbers.
 std::string refuses_value(const Value& v) {
-  if (v.type.dtype != DType::f32) return "a tensor is not f32";
   if (v.type.rank > most_dimensions) return "a tensor has more than 6 dimensions";
   if (v.type.rank == 0 && !is_constant(&v)) return "a tensor has no dimensions";
   for (int i = 0; i < v.type.rank; ++i)
@@ -598,8 +604,9 @@ std::string refuses_value(const Value& v) {
 }  // namespace
 
 const Row* find_row(const Operator& op) {
-  const auto at = std::ranges::find(rows, &op, &Row::op);
-  return at == std::end(rows) ? nullptr : at;
+  for (const std::span<const Row> list : {std::span<const Row>(rows), integer_rows()})
+    if (const auto at = std::ranges::find(list, &op, &Row::op); at != list.end()) return &*at;
+  return nullptr;
 }
 
 bool is_constant(const ir::Value* value) {
@@ -619,6 +626,7 @@ std::string refusal(const ir::Node& node) {
   ir::for_each_value(node, look_at);
   for (const auto& r : node.results)
     if (r != nullptr) look_at(r.get());
+  if (reason.empty()) reason = refuses_types(node);
   if (reason.empty() && row->refuses != nullptr) reason = row->refuses(node);
   return reason;
 }

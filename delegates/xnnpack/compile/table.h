@@ -1,18 +1,23 @@
 // The table of what is taken. Internal to compile.
 #pragma once
+#include <span>
 #include <string>
 
 #include "taper/delegates/xnnpack/compile/lowering.h"
 
 namespace taper::delegates::xnnpack {
 
-/// A row: an operator, what the library asks of a call beyond f32, and how the call becomes nodes.
+/// A row: an operator, what the library asks of a call beyond its types, and how the call becomes
+/// nodes.
 struct Row {
   const Operator* op;
   std::string (*refuses)(const ir::Node& node);  ///< nullptr: nothing
   void (*lower)(Lowering& out, const ir::Node& node);
   bool is_heavy = false;  ///< worth a part of its own
 };
+
+/// Rows of static 8-bit operators (integers.cpp).
+std::span<const Row> integer_rows();
 
 /// nullptr: the operator is not taken.
 const Row* find_row(const Operator& op);
