@@ -26,29 +26,30 @@ void add_input_options(Command& command, InputOptions& options) {
               "Sets the next input, or the input NAME, from .npy, .png, .jpg or "
               ".safetensors[:TENSOR]; NAME=NUMBER sets a number")
       .one_value();
-  command
-      .option("--resize", options.pictures.resize,
-              "Resizes a picture: its shorter side gets this size")
+  add_picture_options(command, options.pictures);
+}
+
+void add_picture_options(Command& command, PictureOptions& pictures) {
+  command.option("--resize", pictures.resize, "Resizes a picture: its shorter side gets this size")
       .in_range(1, 1 << 14);
   command
-      .option("--crop", options.pictures.crop,
-              "Cuts a square of this size out of the middle of a picture")
+      .option("--crop", pictures.crop, "Cuts a square of this size out of the middle of a picture")
       .in_range(1, 1 << 14);
-  command.flag("--bgr", options.pictures.bgr, "Orders the channels of a picture blue, green, red");
+  command.flag("--bgr", pictures.bgr, "Orders the channels of a picture blue, green, red");
   command.flag(
       "--imagenet",
-      [&options] {
-        options.pictures.scale = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+      [&pictures] {
+        pictures.scale = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
       },
       "Sets --mean and --std to the usual values for ImageNet");
   command
-      .option("--mean", options.pictures.scale.mean,
+      .option("--mean", pictures.scale.mean,
               "Subtracts this from pixels in 0..1: one number, or one for each channel")
       .separated_by(',')
       .checked_by(check_finite)
       .one_value();
   command
-      .option("--std", options.pictures.scale.deviation,
+      .option("--std", pictures.scale.deviation,
               "Divides pixels by this, after --mean: one number, or one for each channel")
       .separated_by(',')
       .checked_by(check_divisor)

@@ -21,7 +21,8 @@ struct InputOptions {
   std::vector<std::string> given;
   PictureOptions pictures;
 };
-void add_input_options(Command& command, InputOptions& options);  // input_options.cpp
+void add_input_options(Command& command, InputOptions& options);       // input_options.cpp
+void add_picture_options(Command& command, PictureOptions& pictures);  // input_options.cpp
 /// `--threads`. The default is 1, as in Module::load.
 void add_threads_option(Command& command, int& threads);         // input_options.cpp
 void add_verify_option(Command& command, ImportChoice& choice);  // input_options.cpp

@@ -7,13 +7,17 @@
 #include <span>
 #include <sstream>
 
+#include "taper/exporter/cli/calibration_data.h"
 #include "taper/exporter/cli/command_line.h"
+#include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/quantize_html.h"
 #include "taper/exporter/cli/samples.h"
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/quantize/quantize.h"
+#include "taper/exporter/quantize/static/static.h"
+#include "taper/exporter/quantize/static_recipe.h"
 
 namespace taper::cli {
 namespace {
@@ -48,9 +52,12 @@ struct Quantization::Parts {
   QuantizeChoice choice;
   std::string model;
   std::optional<quantize::Recipe> recipe;
+  std::optional<quantize::StaticOptions> static_options;
   quantize::Report report;
+  std::ostringstream static_report;
 
   void run(const std::vector<ir::Graph*>& graphs, Stages& stages) {
+    if (static_options) return run_static(graphs, stages);
     quantize::Options options;
     if (!choice.calibrate.empty()) {
       options.samples = read_samples(choice.calibrate, model, *graphs.front(), choice.samples);
@@ -58,15 +65,47 @@ struct Quantization::Parts {
     options.progress = Shown(stages);
     report = quantize::quantize(graphs, *recipe, options);
   }
+
+  void run_static(const std::vector<ir::Graph*>& graphs, Stages& stages) {
+    if (graphs.size() != 1)
+      throw ExportError("recipe " + recipe->name + ": static activations are for one method");
+    ir::Graph& graph = *graphs.front();
+    const quantize::Examples examples = read_calibration(
+        choice.calibrate, inputs_of(graph), choice.pictures, static_cast<size_t>(choice.samples));
+    const auto shows = [&](const char* what) {
+      return [what, shown = Shown(stages)](size_t done, size_t all) {
+        shown(what, static_cast<int64_t>(done), static_cast<int64_t>(all));
+      };
+    };
+    for (const std::string& line : quantize::prepare_static(graph))
+      static_report << "  " << io::printable(line) << '\n';
+    const quantize::Ranges ranges =
+        quantize::calibrate(graph, examples, *static_options, shows("calibrating"));
+    if (choice.sensitivity)
+      quantize::print(static_report,
+                      quantize::measure_sensitivity(graph, ranges, examples, *static_options,
+                                                    shows("measuring")));
+    const quantize::StaticResult result = quantize::quantize_static(graph, ranges, *static_options);
+    quantize::print(static_report, result.decisions);
+    for (const auto* warnings : {&ranges.warnings, &result.warnings})
+      for (const std::string& w : *warnings)
+        static_report << "  warning: " << io::printable(w) << '\n';
+    static_report << "  " << io::printable(recipe->name) << ": calibrated with "
+                  << io::counted(static_cast<int64_t>(examples.count), "call") << '\n';
+  }
 };
 
 Option add_quantize_options(Command& command, QuantizeChoice& choice) {
   const Option recipe =
       command.option("--recipe RECIPE", choice.recipe,
-                     "Quantizes weights: int8-weights, int8-dynamic, int4-g32, mixed, or a file");
+                     "Quantizes: int8, int8-weights, int8-dynamic, int4-g32, mixed, or a file");
   command.option("--calibrate DATA", choice.calibrate,
-                 "Inputs that the recipe learns from: a .safetensors or .npy file, or a .txt file "
-                 "for a language model");
+                 "Inputs that the recipe learns from: a .safetensors or .npy file, a folder of "
+                 "pictures, or a .txt file for a language model");
+  add_picture_options(command, choice.pictures);
+  command.flag("--sensitivity", choice.sensitivity,
+               "Recipes with static activations: runs the model for each node, and lists the nodes "
+               "that do most harm");
   command.option("--samples N", choice.samples, "The most calls of the calibration data")
       .shows_default();
   command
@@ -86,6 +125,15 @@ Quantization::Quantization(const QuantizeChoice& choice, std::string model)
   for (const auto& [given, name] :
        {std::pair(&choice.calibrate, "--calibrate"), std::pair(&choice.report, "--report")})
     if (!given->empty() && !parts_->recipe) throw UsageError(name, "it needs --recipe");
+  if (parts_->recipe) parts_->static_options = quantize::static_options(*parts_->recipe);
+  if (choice.sensitivity && !parts_->static_options)
+    throw UsageError("--sensitivity", "it is for recipes with static activations, such as int8");
+  if (!parts_->static_options) return;
+  if (choice.calibrate.empty())
+    throw UsageError("--calibrate", "the recipe " + choice.recipe +
+                                        " needs inputs, which show what ranges activations have");
+  if (!choice.report.empty())
+    throw UsageError("--report", "static recipes have no page; --sensitivity prints a table");
 }
 Quantization::~Quantization() = default;
 
@@ -101,6 +149,8 @@ void Quantization::add_to(ExportOptions& options, Stages& stages) {
 
 void Quantization::print(std::ostream& out, bool all) const {
   if (!parts_->recipe) return;
+  out << parts_->static_report.view();
+  if (parts_->static_options) return;
   if (all)
     out << parts_->report;
   else

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "taper/exporter/cli/picture.h"
 #include "taper/exporter/export_options.h"
 
 namespace taper::cli {
@@ -15,10 +16,12 @@ class Option;
 class Stages;
 
 struct QuantizeChoice {
-  std::string recipe;     ///< a name or a file; "": nothing is quantized
-  std::string calibrate;  ///< recorded inputs, or a text for a language model
-  std::string report;     ///< a page to write
-  int64_t samples = 64;   ///< of the calibration data at most
+  std::string recipe;        ///< a name or a file; "": nothing is quantized
+  std::string calibrate;     ///< recorded inputs, or a text for a language model
+  std::string report;        ///< a page to write
+  int64_t samples = 64;      ///< of the calibration data at most
+  PictureOptions pictures;   ///< of a folder of pictures
+  bool sensitivity = false;  ///< with static activations: measure which nodes do harm
 };
 /// Returns the option of the recipe.
 Option add_quantize_options(Command& command, QuantizeChoice& choice);

@@ -65,39 +65,41 @@ SmallScales put_positive_unit(std::byte* block, int at, float largest, int highe
 }
 /// Integers lowest … -lowest - 1. The scale of the largest magnitude becomes `lowest`, so that all
 /// others fit.
-SmallScales put_signed_unit(std::byte* block, int at, std::span<const Grid> wanted, int lowest) {
+SmallScales put_signed_unit(std::byte* block, int at, std::span<const BlockGrid> wanted,
+                            int lowest) {
   float largest = 0;
-  for (const Grid& g : wanted)
+  for (const BlockGrid& g : wanted)
     if (std::fabs(g.scale) > std::fabs(largest)) largest = g.scale;
   return {put_half(block, at, largest / static_cast<float>(lowest)), lowest, -lowest - 1};
 }
-int scale_of(const SmallScales& s, const Grid& g) {
+int scale_of(const SmallScales& s, const BlockGrid& g) {
   return integer_of(g.scale, s.unit, s.lowest, s.highest);
 }
 /// Offsets are subtracted, and so their integers are not negative.
-int offset_of(const SmallScales& s, const Grid& g) {
+int offset_of(const SmallScales& s, const BlockGrid& g) {
   return integer_of(-g.offset, s.unit, s.lowest, s.highest);
 }
 
 struct ScalesAndOffsets {
   SmallScales scales, offsets;
 };
-ScalesAndOffsets put_units(std::byte* block, int at, std::span<const Grid> wanted, int highest) {
+ScalesAndOffsets put_units(std::byte* block, int at, std::span<const BlockGrid> wanted,
+                           int highest) {
   float scale = 0, offset = 0;
-  for (const Grid& g : wanted)
+  for (const BlockGrid& g : wanted)
     scale = std::max(scale, g.scale), offset = std::max(offset, -g.offset);
   return {put_positive_unit(block, at, scale, highest),
           put_positive_unit(block, at + 2, offset, highest)};
 }
 
-void write_q2_k(std::span<const Grid> wanted, std::byte* block) {
+void write_q2_k(std::span<const BlockGrid> wanted, std::byte* block) {
   const ScalesAndOffsets s = put_units(block, 80, wanted, 15);
   for (int i = 0; i < 16; ++i)
     put_byte(block, i, scale_of(s.scales, wanted[i]) | offset_of(s.offsets, wanted[i]) << 4);
 }
 
 // Four bits of a scale lie in the first eight of twelve bytes, and two in the last four.
-void write_q3_k(std::span<const Grid> wanted, std::byte* block) {
+void write_q3_k(std::span<const BlockGrid> wanted, std::byte* block) {
   const SmallScales s = put_signed_unit(block, 108, wanted, -32);
   std::byte* bytes = block + 96;
   std::memset(bytes, 0, 12);
@@ -109,7 +111,7 @@ void write_q3_k(std::span<const Grid> wanted, std::byte* block) {
 }
 
 // Twelve bytes hold eight scales and eight offsets of six bits, as `six_bits` reads them.
-void write_q4_k(std::span<const Grid> wanted, std::byte* block) {
+void write_q4_k(std::span<const BlockGrid> wanted, std::byte* block) {
   const ScalesAndOffsets s = put_units(block, 0, wanted, 63);
   std::byte* bytes = block + 4;
   std::memset(bytes, 0, 12);
@@ -124,7 +126,7 @@ void write_q4_k(std::span<const Grid> wanted, std::byte* block) {
   }
 }
 
-void write_q6_k(std::span<const Grid> wanted, std::byte* block) {
+void write_q6_k(std::span<const BlockGrid> wanted, std::byte* block) {
   const SmallScales s = put_signed_unit(block, 208, wanted, -128);
   for (int i = 0; i < 16; ++i) put_byte(block, 192 + i, scale_of(s, wanted[i]));
 }
@@ -190,7 +192,7 @@ std::string name_of(const BlockFormat& format) {
 }
 std::span<const char* const> format_names() { return names; }
 
-void write_grids(const BlockFormat& format, std::span<const Grid> wanted, std::byte* block) {
+void write_grids(const BlockFormat& format, std::span<const BlockGrid> wanted, std::byte* block) {
   switch (format.layout) {
     case Layout::q2_k:
       return write_q2_k(wanted, block);
@@ -207,7 +209,7 @@ void write_grids(const BlockFormat& format, std::span<const Grid> wanted, std::b
   }
 }
 
-void read_grids(const BlockFormat& format, const std::byte* block, std::span<Grid> grids) {
+void read_grids(const BlockFormat& format, const std::byte* block, std::span<BlockGrid> grids) {
   const quantized::BlockMatrix one(block, format.layout, 1, format.elements);
   quantized::Unit unit;
   for (int g = 0; g < format.grids(); ++g) {

@@ -11,7 +11,7 @@
 namespace taper::quantize {
 
 /// The numbers that an element may become: scale * q + offset, where q is an integer of the format.
-struct Grid {
+struct BlockGrid {
   float scale = 0, offset = 0;
 };
 
@@ -41,14 +41,14 @@ inline constexpr int most_elements = 256, most_grids = 16;
 
 /// Writes the scales of a block as near to `wanted` as the format allows. `wanted` has a grid for
 /// each `shared` elements. Offsets are ignored where the format has none.
-void write_grids(const BlockFormat& format, std::span<const Grid> wanted, std::byte* block);
+void write_grids(const BlockFormat& format, std::span<const BlockGrid> wanted, std::byte* block);
 /// The grids of a block, exactly as kernels decode them.
-void read_grids(const BlockFormat& format, const std::byte* block, std::span<Grid> grids);
+void read_grids(const BlockFormat& format, const std::byte* block, std::span<BlockGrid> grids);
 /// Writes the integers of a block: one for each element, in [lowest, highest].
 void write_values(const BlockFormat& format, std::span<const int8_t> values, std::byte* block);
 
 /// The integer of a grid that is nearest to `w`.
-inline int nearest(const BlockFormat& format, const Grid& grid, float w) {
+inline int nearest(const BlockFormat& format, const BlockGrid& grid, float w) {
   if (grid.scale == 0) return 0;
   const float q = (w - grid.offset) / grid.scale;
   const float bounded = q < static_cast<float>(format.lowest) ? static_cast<float>(format.lowest)
@@ -58,7 +58,7 @@ inline int nearest(const BlockFormat& format, const Grid& grid, float w) {
   constexpr float rounds = 12582912;  // 1.5 * 2^23: its sum with a small number is an integer
   return static_cast<int>(bounded + rounds - rounds);
 }
-inline float value_of(const Grid& grid, int q) {
+inline float value_of(const BlockGrid& grid, int q) {
   return grid.scale * static_cast<float>(q) + grid.offset;
 }
 

@@ -22,12 +22,12 @@ class GridFit {
     if (format_.has_small_scales && format_.has_offset) high_ = std::max(high_, low_);
   }
 
-  Grid by_range() const { return grid_of(1, false); }
+  BlockGrid by_range() const { return grid_of(1, false); }
 
-  Grid by_error() const {
-    Grid best = by_range();
+  BlockGrid by_error() const {
+    BlockGrid best = by_range();
     double least = error(best);
-    const auto try_grid = [&](Grid g) {
+    const auto try_grid = [&](BlockGrid g) {
       g = stored(g);
       const double e = error(g);
       if (e < least) least = e, best = g;
@@ -46,7 +46,7 @@ class GridFit {
  private:
   /// `part` of the range. `flipped`: the largest element goes to the highest integer; else, where
   /// there is no offset, to the lowest, which has the largest magnitude.
-  Grid grid_of(float part, bool flipped) const {
+  BlockGrid grid_of(float part, bool flipped) const {
     const auto lowest = static_cast<float>(format_.lowest),
                highest = static_cast<float>(format_.highest);
     if (format_.has_offset) return stored({(high_ - low_) * part / highest, low_ * part});
@@ -55,12 +55,12 @@ class GridFit {
   }
 
   /// As the block will hold it. Scales that are small integers are rounded with those of the block.
-  Grid stored(Grid g) const {
+  BlockGrid stored(BlockGrid g) const {
     if (format_.has_small_scales) return g;
     return {static_cast<float>(Half(g.scale)), static_cast<float>(Half(g.offset))};
   }
 
-  double error(const Grid& g) const {
+  double error(const BlockGrid& g) const {
     double sum = 0;
     for (size_t i = 0; i < w_.size(); ++i) {
       const double d = static_cast<double>(w_[i]) - value_of(g, nearest(format_, g, w_[i]));
@@ -70,13 +70,13 @@ class GridFit {
   }
 
   /// The best scale and offset for the integers that a grid gives: least squares.
-  Grid refined(const Grid& g) const {
+  BlockGrid refined(const BlockGrid& g) const {
     double n = 0, q1 = 0, q2 = 0, w1 = 0, qw = 0;
     for (size_t i = 0; i < w_.size(); ++i) {
       const double q = nearest(format_, g, w_[i]), w = w_[i], a = weight(i);
       n += a, q1 += a * q, q2 += a * q * q, w1 += a * w, qw += a * q * w;
     }
-    if (!format_.has_offset) return q2 > 0 ? Grid{static_cast<float>(qw / q2), 0} : g;
+    if (!format_.has_offset) return q2 > 0 ? BlockGrid{static_cast<float>(qw / q2), 0} : g;
     const double determinant = n * q2 - q1 * q1;
     if (!(determinant > 0)) return g;
     const double scale = (n * qw - q1 * w1) / determinant;
@@ -96,7 +96,7 @@ class GridFit {
 
 void fit_block(const BlockFormat& format, Fit how, std::span<const float> w,
                std::span<const float> importance, std::byte* block) {
-  std::array<Grid, most_grids> grids;
+  std::array<BlockGrid, most_grids> grids;
   const auto shared = static_cast<size_t>(format.shared);
   for (int g = 0; g < format.grids(); ++g) {
     const size_t first = static_cast<size_t>(g) * shared;
@@ -108,7 +108,7 @@ void fit_block(const BlockFormat& format, Fit how, std::span<const float> w,
 }
 
 void round_block(const BlockFormat& format, std::span<const float> w, std::byte* block) {
-  std::array<Grid, most_grids> grids;
+  std::array<BlockGrid, most_grids> grids;
   std::array<int8_t, most_elements> values;
   read_grids(format, block, grids);
   for (int e = 0; e < format.elements; ++e)

@@ -81,10 +81,10 @@ class Writer {
   void write_half_quadratic() {
     const Hqq found = half_quadratic(w_.elements, format_.shared, format_.highest);
     const auto grids = static_cast<size_t>(format_.grids());
-    std::vector<Grid> wanted(grids);
+    std::vector<BlockGrid> wanted(grids);
     size_t next = 0;
     for_each_block([&](std::span<const float> w, int64_t, std::byte* block) {
-      for (Grid& g : wanted) {
+      for (BlockGrid& g : wanted) {
         g = {found.scale[next], -found.zero[next] * found.scale[next]};
         ++next;
       }
@@ -97,7 +97,7 @@ class Writer {
     std::vector<float> w = w_.elements;
     std::vector<int8_t> values(w.size());
     const auto grids_of_row = static_cast<size_t>(w_.depth / format_.shared);
-    std::vector<Grid> grids(static_cast<size_t>(w_.rows) * grids_of_row);
+    std::vector<BlockGrid> grids(static_cast<size_t>(w_.rows) * grids_of_row);
     const Rounding rounding{
         format_.elements,
         [&](int64_t row, int64_t first, std::span<const float> present) {
@@ -108,8 +108,8 @@ class Writer {
                                               static_cast<size_t>(format_.grids())));
         },
         [&](int64_t row, int64_t column, float x) {
-          const Grid& g = grids[static_cast<size_t>(row) * grids_of_row +
-                                static_cast<size_t>(column / format_.shared)];
+          const BlockGrid& g = grids[static_cast<size_t>(row) * grids_of_row +
+                                     static_cast<size_t>(column / format_.shared)];
           const int q = nearest(format_, g, x);
           values[static_cast<size_t>(row * w_.depth + column)] = static_cast<int8_t>(q);
           return value_of(g, q);

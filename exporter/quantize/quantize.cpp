@@ -237,8 +237,6 @@ class Quantizer {
     if (!w.obstacle.empty()) return report.why = w.obstacle, decision;
     if (scheme.weights == Scheme::Weights::floats)
       return report.why = "the recipe leaves it as float", decision;
-    if (scheme.weights == Scheme::Weights::int8_channel)
-      return report.why = "int8-channel weights are for static quantization", decision;
     choose_format(w, decision, report);
     return decision;
   }

@@ -16,6 +16,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::pair<std::string_view, std::string_view> shipped[] = {
+    {"int8",
+     R"([{"match": "*", "scheme": {"weights": "int8-channel", "activations": "int8-static"}}])"},
     {"int8-weights", R"([{"match": "*", "scheme": {"weights": "int8", "activations": "float"}}])"},
     {"int8-dynamic",
      R"([{"match": "*", "scheme": {"weights": "int8", "activations": "int8-dynamic"}}])"},
@@ -93,7 +95,8 @@ class RuleReader {
   Scheme scheme_of(const json& value) const {
     Scheme scheme;
     if (value.is_string()) return add_weights(scheme, value), scheme;
-    require_keys(value, {"weights", "method", "activations"}, "a scheme");
+    require_keys(value, {"weights", "method", "activations", "observer", "correct-bias"},
+                 "a scheme");
     if (!value.contains("weights")) fail("the scheme has no \"weights\"");
     const json& weights = value.at("weights");
     for (const json& w : weights.is_array() ? weights : json::array({weights}))
@@ -104,8 +107,26 @@ class RuleReader {
     if (value.contains("method")) scheme.method = word(value.at("method"), "method", methods);
     if (value.contains("activations"))
       scheme.activations = word(value.at("activations"), "activations", activation_words);
+    add_static(scheme, value);
     require_fitting(scheme);
     return scheme;
+  }
+
+  void add_static(Scheme& scheme, const json& value) const {
+    const bool is_static = scheme.activations == Activations::int8_static;
+    for (const char* key : {"observer", "correct-bias"})
+      if (value.contains(key) && !is_static)
+        fail("\"" + std::string(key) + "\" is for int8-static activations");
+    if (value.contains("observer")) {
+      const std::string name = text(value.at("observer"), "observer");
+      if (std::ranges::count(observer_names(), name) == 0)
+        fail("\"observer\" is \"" + io::printable(name) + "\"; it can be " +
+             io::joined(observer_names()));
+      scheme.observer.kind = observer_kind(name);
+    }
+    if (!value.contains("correct-bias")) return;
+    if (!value.at("correct-bias").is_boolean()) fail("\"correct-bias\" must be true or false");
+    scheme.correct_bias = value.at("correct-bias").get<bool>();
   }
 
   void add_weights(Scheme& scheme, const json& value) const {
@@ -126,8 +147,9 @@ class RuleReader {
 
   void require_fitting(const Scheme& scheme) const {
     const bool is_static = scheme.activations == Activations::int8_static;
-    if (is_static && scheme.weights == Scheme::Weights::blocks)
-      fail("int8-static activations need int8-channel weights");
+    if (is_static != (scheme.weights == Scheme::Weights::int8_channel))
+      fail(is_static ? "int8-static activations need int8-channel weights"
+                     : "int8-channel weights need int8-static activations");
     for (const Layout layout : scheme.layouts)
       if (scheme.method == Method::hqq && !find_format(layout)->has_offset)
         fail("hqq needs a format with offsets, and " + name_of(*find_format(layout)) +

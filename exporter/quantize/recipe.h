@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "taper/exporter/quantize/static/observer.h"
 #include "taper/runtime/core/layout.h"
 
 namespace taper::quantize {
@@ -39,6 +40,9 @@ struct Scheme {
   std::vector<Layout> layouts;  ///< of blocks: the first one that fits the rows
   Method method = Method::best;
   Activations activations = Activations::as_exported;
+  // of static activations
+  ObserverOptions observer;
+  bool correct_bias = false;  ///< StaticOptions::correct_bias
 };
 
 struct Rule {

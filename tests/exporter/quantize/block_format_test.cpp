@@ -51,8 +51,8 @@ TEST_P(block_format, writes_what_kernels_read) {
   std::uniform_real_distribution<float> scales(0.01f, 0.02f);
   for (int repeat = 0; repeat < 20; ++repeat) {
     std::vector<std::byte> block(static_cast<size_t>(f.bytes), std::byte{0xff});
-    std::vector<Grid> wanted(static_cast<size_t>(f.grids())), grids(wanted.size());
-    for (Grid& g : wanted) g = {scales(random), f.has_offset ? -scales(random) : 0};
+    std::vector<BlockGrid> wanted(static_cast<size_t>(f.grids())), grids(wanted.size());
+    for (BlockGrid& g : wanted) g = {scales(random), f.has_offset ? -scales(random) : 0};
     std::vector<int8_t> values(static_cast<size_t>(f.elements));
     for (int8_t& q : values) q = static_cast<int8_t>(integers(random));
     write_grids(f, wanted, block.data());
@@ -66,7 +66,7 @@ TEST_P(block_format, writes_what_kernels_read) {
     }
     const std::vector<float> got = decoded(block);
     for (int e = 0; e < f.elements; ++e) {
-      const Grid& g = grids[static_cast<size_t>(e / f.shared)];
+      const BlockGrid& g = grids[static_cast<size_t>(e / f.shared)];
       EXPECT_EQ(got[e], value_of(g, values[e])) << "element " << e;
     }
   }
