@@ -35,7 +35,10 @@ struct Plan {
   index_t zero_bytes, channel_bytes, pointer_bytes, slot_bytes;
 
   index_t pixels() const { return v.c.out_plane(); }
-  index_t window_bytes() const { return BytePanels::vectors_of(v.depth()) * BytePanels::vector; }
+  // The end of a window is overwritten with what lies behind its last line.
+  index_t window_bytes() const {
+    return BytePanels::vectors_of(v.depth()) * BytePanels::vector + 16;
+  }
 };
 
 Plan plan_of(const ByteConvolution& v, const ByteTiles& tiles, const Threads* threads) {
@@ -66,22 +69,29 @@ Plan plan_of(const ByteConvolution& v, const ByteTiles& tiles, const Threads* th
 void copy_line(const int8_t* from, index_t bytes, int8_t* to) {
   for (index_t i = 0; i < bytes; i += 16) std::memcpy(to + i, from + i, 16);
 }
-// Copies a window: (kernel rows, kernel columns, input channels).
-void copy_window(const ByteConvolution& v, const int8_t* image, const int8_t* zeros, index_t y,
-                 index_t x, int8_t* to) {
+// Copies the windows of `count` pixels of one row of results, from (y, x) on. A window is (kernel
+// rows, kernel columns, input channels), and begins `pitch` bytes behind the one before it.
+void copy_windows(const ByteConvolution& v, const int8_t* image, const int8_t* zeros, index_t y,
+                  index_t x, index_t count, index_t pitch, int8_t* windows) {
   const portable::Correlation& c = v.c;
   const bool is_line = c.dilation[2] == 1 && c.groups == 1;  // the taps of a row lie together
-  const index_t line = c.kernel[2] * c.inputs;
-  for (index_t ky = 0; ky < c.kernel[1]; ++ky) {
-    const index_t first = v.place(y, x, ky, 0), last = v.place(y, x, ky, c.kernel[2] - 1);
-    if (is_line && first >= 0 && last >= 0) {
-      copy_line(image + first, line, to);
-      to += line;
-      continue;
-    }
-    for (index_t kx = 0; kx < c.kernel[2]; ++kx, to += c.inputs) {
-      const index_t place = v.place(y, x, ky, kx);
-      copy_line(place < 0 ? zeros : image + place, c.inputs, to);
+  const index_t line = c.kernel[2] * c.inputs, step = v.in_channels();
+  for (index_t ky = 0; ky < c.kernel[1]; ++ky, windows += line) {
+    const index_t row = y * c.stride[1] - c.padding[1] + ky * c.dilation[1];
+    const bool is_inside = row >= 0 && row < c.in[1];
+    const int8_t* from = image + (is_inside ? row : 0) * c.in[2] * step;
+    for (index_t i = 0; i < count; ++i) {
+      const index_t first = (x + i) * c.stride[2] - c.padding[2];
+      int8_t* to = windows + i * pitch;
+      if (is_inside && is_line && first >= 0 && first + c.kernel[2] <= c.in[2]) {
+        copy_line(from + first * step, line, to);
+        continue;
+      }
+      for (index_t kx = 0; kx < c.kernel[2]; ++kx, to += c.inputs) {
+        const index_t column = first + kx * c.dilation[2];
+        copy_line(is_inside && column >= 0 && column < c.in[2] ? from + column * step : zeros,
+                  c.inputs, to);
+      }
     }
   }
 }
@@ -128,12 +138,10 @@ struct Run {
         point_to_taps(v, image, zeros, row, column, count, pitch, here);
         continue;
       }
-      auto* windows = reinterpret_cast<int8_t*>(slot + plan.pointer_bytes);
-      for (index_t i = 0; i < count; ++i) {
-        int8_t* window = windows + (here + i - x) * plan.window_bytes();
-        copy_window(v, image, zeros, row, column + i, window);
-        here[i] = window;
-      }
+      auto* windows =
+          reinterpret_cast<int8_t*>(slot + plan.pointer_bytes) + (here - x) * plan.window_bytes();
+      copy_windows(v, image, zeros, row, column, count, plan.window_bytes(), windows);
+      for (index_t i = 0; i < count; ++i) here[i] = windows + i * plan.window_bytes();
     }
     if (plan.copies_windows) return {x, pitch, 1, BytePanels::vectors_of(v.depth())};
     return {x, pitch, c.taps(), BytePanels::vectors_of(c.inputs)};
