@@ -50,6 +50,13 @@ class ChannelMeans {
   int64_t count_ = 0;
 };
 
+/// Whether a shift can go into the bias, or become one.
+bool takes_bias(const Node& node) {
+  const Value* bias = product_of(node)->bias;
+  return bias != nullptr ? bias->origin == Value::Origin::constant
+                         : node.op == &ops::convolution || node.op == &ops::linear;
+}
+
 struct Twin {
   std::string name;  ///< of the product's result
   ChannelMeans wanted, rounded;
@@ -63,7 +70,7 @@ class Twins {
     const Plan plan = make_plan(*graph_, options);
     twins_.reserve(plan.products.size());
     for (Node* node : plan.products)
-      if (product_of(*node)->bias != nullptr) add(node, options);
+      if (takes_bias(*node)) add(node, options);
   }
 
   void see(const Value& value, const eager::Tensor& tensor) {
@@ -78,8 +85,9 @@ class Twins {
     const Product product = *product_of(*node);
     const ir::Constant& weight = *constants_.at(product.weight);
     const int axis = options.per_channel && !product.one_scale ? product.axis : -1;
-    Value* rounded =
-        graph_->add_constant("", values_of(round_weight(*weight.payload, axis, {}, weight.path)));
+    Value* rounded = graph_->add_constant(
+        "",
+        values_of(round_weight(*weight.payload, axis, options.least_weight_scale, weight.path)));
     Value* operand = rounded;
     if (Value* view = view_of(*node, product.weight); view != nullptr) {
       std::vector<ir::Argument> arguments = view->node->arguments;

@@ -20,11 +20,8 @@ Grid affine_grid(float low, float high) {
   return grid;
 }
 
-Grid symmetric_grid(float most) {
-  return {.scale = std::max(most / 127.0f, least_scale),
-          .zero_point = 0,
-          .lowest = -127,
-          .highest = 127};
+Grid symmetric_grid(float most, float least) {
+  return {.scale = std::max(most / 127.0f, least), .zero_point = 0, .lowest = -127, .highest = 127};
 }
 
 }  // namespace taper::quantize

@@ -16,14 +16,15 @@ struct Grid {
   bool operator==(const Grid&) const = default;
 };
 
-/// No scale is smaller. XNNPACK and the quantizers of PyTorch for it have the same bound.
+/// No scale of an activation is smaller. XNNPACK and the quantizers of PyTorch for it have the same
+/// bound.
 inline constexpr float least_scale = 0x1p-12f;
 
 /// The grid of an activation: 256 integers from `low` to `high`. The range is widened to contain 0,
 /// and an integer stands for 0 exactly. Computed in f32, as PyTorch's observers do.
 Grid affine_grid(float low, float high);
 
-/// The grid of a weight: -127..127 from -most to most, zero point 0.
-Grid symmetric_grid(float most);
+/// The grid of a weight: -127..127 from -most to most, zero point 0. The scale is at least `least`.
+Grid symmetric_grid(float most, float least = least_scale);
 
 }  // namespace taper::quantize

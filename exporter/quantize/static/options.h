@@ -14,8 +14,12 @@ struct StaticOptions {
   /// Nodes that stay float: patterns with `*` and `?` for the module ("features.0.*"), the operator
   /// ("_softmax") or the name of the result ("conv2d_3"). A pattern that fits no node is an error.
   std::vector<std::string> exclude;
-  /// Adds to each bias what the rounding of the weights takes from the mean of the result.
-  bool correct_bias = false;
+  /// Adds to each bias what the rounding of the weights takes from the mean of the result. Takes
+  /// one more run over the calibration data.
+  bool correct_bias = true;
+  /// No scale of a weight is smaller. PyTorch's quantizers for XNNPACK take 2^-12. That is too much
+  /// for the small channels behind folded batch norms: with less, RetinaFace gains 1.3 dB.
+  float least_weight_scale = 0x1p-30f;
 };
 
 }  // namespace taper::quantize

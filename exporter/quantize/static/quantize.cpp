@@ -7,7 +7,9 @@
 #include <unordered_map>
 
 #include "taper/exporter/base/error.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/ir/call.h"
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/quantize/static/plan.h"
 #include "taper/exporter/quantize/static/weights.h"
@@ -140,10 +142,12 @@ class Inserter {
     const ir::Constant& weight = *constants_.at(product.weight);
     const int axis = options_.per_channel && !product.one_scale ? product.axis : -1;
     const std::vector<float> bounds = least_scales(product, axis);
-    const IntegerWeight rounded = round_weight(*weight.payload, axis, bounds, weight.path);
-    if (const size_t grown = count_grown(*weight.payload, axis, rounded, weight.path); grown > 0)
-      warnings.push_back(ir::describe(node) + ": " + std::to_string(grown) +
-                         " scales of the weight grew, because 32 bits would not hold the bias");
+    const IntegerWeight rounded =
+        round_weight(*weight.payload, axis, options_.least_weight_scale, bounds, weight.path);
+    if (const size_t grown = count_grown(weight, axis, rounded); grown > 0)
+      warnings.push_back(ir::describe(node) + ": " +
+                         io::counted(static_cast<int64_t>(grown), "scale") +
+                         " of the weight grew, because 32 bits would not hold the bias");
     Node* reader = reader_of(node, product.weight);
     Value* real = axis < 0 ? per_tensor(weight.path, rounded, reader)
                            : per_channel(weight.path, rounded, reader);
@@ -197,11 +201,13 @@ class Inserter {
     return bounds.size() == channels ? bounds : std::vector<float>{};
   }
 
-  static size_t count_grown(const ir::Payload& weight, int axis, const IntegerWeight& rounded,
-                            const std::string& path) {
-    const std::vector<float> free = round_weight(weight, axis, {}, path).scales;
+  /// How many scales the bias made larger. Slices of zeros do not count.
+  size_t count_grown(const ir::Constant& weight, int axis, const IntegerWeight& rounded) const {
+    const float least = options_.least_weight_scale;
+    const std::vector<float> free = round_weight(*weight.payload, axis, least, weight.path).scales;
     size_t grown = 0;
-    for (size_t c = 0; c < free.size(); ++c) grown += rounded.scales[c] > free[c] ? 1 : 0;
+    for (size_t c = 0; c < free.size(); ++c)
+      grown += free[c] > least && rounded.scales[c] > free[c] ? 1 : 0;
     return grown;
   }
 
@@ -210,15 +216,27 @@ class Inserter {
   void shift_bias(Node& node) {
     const auto found = ranges_.bias_shifts.find(node.result()->name);
     if (found == ranges_.bias_shifts.end()) return;
+    std::vector<float> elements = found->second;
     Value* bias = product_of(node)->bias;
-    if (bias == nullptr || bias->origin != Value::Origin::constant) return;
-    std::vector<float> elements = elements_of(bias);
-    if (elements.size() != found->second.size()) return;
-    for (size_t c = 0; c < elements.size(); ++c) elements[c] += found->second[c];
-    const ir::Constant& old = *constants_.at(bias);
-    Value* shifted = graph_.add_constant(old.path, ir::Payload::from(elements, old.payload->sizes));
+    std::string path = node.module.empty() ? "bias" : node.module + ".bias";
+    if (bias != nullptr) {
+      const std::vector<float> old = elements_of(bias);
+      if (old.size() != elements.size()) return;
+      for (size_t c = 0; c < elements.size(); ++c) elements[c] += old[c];
+      path = constants_.at(bias)->path;
+    }
+    Value* shifted = graph_.add_constant(
+        path, ir::Payload::from(elements, {static_cast<int64_t>(elements.size())}));
     constants_[shifted] = &graph_.constants().back();
-    graph_.replace_uses_in(&node, bias, shifted);
+    if (bias != nullptr)
+      graph_.replace_uses_in(&node, bias, shifted);
+    else
+      graph_.set_argument(&node, bias_position(node), shifted);
+  }
+
+  static size_t bias_position(const Node& node) {
+    return node.op == &ops::linear ? ir::Call<ops::linear>::position<"bias">
+                                   : ir::Call<ops::convolution>::position<"bias">;
   }
 
   std::vector<float> elements_of(const Value* constant) const {

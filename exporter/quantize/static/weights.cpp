@@ -31,8 +31,13 @@ class Slices {
 
 }  // namespace
 
-IntegerWeight round_weight(const ir::Payload& weight, int axis,
-                           const std::vector<float>& least_scales, const std::string& name) {
+IntegerWeight round_weight(const ir::Payload& weight, int axis, float least,
+                           const std::string& name) {
+  return round_weight(weight, axis, least, {}, name);
+}
+
+IntegerWeight round_weight(const ir::Payload& weight, int axis, float least,
+                           const std::vector<float>& bounds, const std::string& name) {
   const std::vector<float> elements =
       ir::tensor_of(std::make_shared<const ir::Payload>(weight)).to_vector<float>();
   const Slices slices(weight.sizes, axis);
@@ -46,8 +51,8 @@ IntegerWeight round_weight(const ir::Payload& weight, int axis,
   IntegerWeight rounded;
   rounded.axis = axis;
   for (size_t c = 0; c < most.size(); ++c) {
-    const auto scale = static_cast<float>(symmetric_grid(most[c]).scale);
-    rounded.scales.push_back(least_scales.empty() ? scale : std::max(scale, least_scales[c]));
+    const auto scale = static_cast<float>(symmetric_grid(most[c], least).scale);
+    rounded.scales.push_back(bounds.empty() ? scale : std::max(scale, bounds[c]));
   }
   std::vector<int8_t> integers(elements.size());
   for (size_t i = 0; i < elements.size(); ++i) {

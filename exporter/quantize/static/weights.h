@@ -14,11 +14,14 @@ struct IntegerWeight {
   int axis = -1;              ///< -1: one scale
 };
 
-/// Rounds an f32 weight of rank 1 or more to the nearest integers. `axis`: -1 for one scale.
-/// `least_scales` has a bound for each slice, or is empty. Throws ExportError, which begins with
-/// `name`, if an element is NaN or infinite.
-IntegerWeight round_weight(const ir::Payload& weight, int axis,
-                           const std::vector<float>& least_scales, const std::string& name);
+/// Rounds an f32 weight of rank 1 or more to the nearest integers. `axis`: -1 for one scale. No
+/// scale is less than `least`. Throws ExportError, which begins with `name`, if an element is NaN
+/// or infinite.
+IntegerWeight round_weight(const ir::Payload& weight, int axis, float least,
+                           const std::string& name);
+/// The same with a further bound for each slice.
+IntegerWeight round_weight(const ir::Payload& weight, int axis, float least,
+                           const std::vector<float>& bounds, const std::string& name);
 
 /// The numbers that the integers stand for.
 std::shared_ptr<const ir::Payload> values_of(const IntegerWeight& weight);

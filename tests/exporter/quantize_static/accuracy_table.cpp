@@ -29,6 +29,8 @@ std::vector<Row> rows(int64_t many_images) {
     // The recorded rows of the moving average were made with this weight.
     options.observer.new_batch_part = 0.1;
     options.per_channel = per_channel;
+    options.correct_bias = false;
+    options.least_weight_scale = least_scale;
     return options;
   };
   for (const bool per_channel : {false, true}) {
@@ -41,9 +43,13 @@ std::vector<Row> rows(int64_t many_images) {
     list.push_back({stem + "percentile 99.99", with(ObserverKind::percentile, per_channel)});
     list.push_back({stem + "MSE", with(ObserverKind::mse, per_channel)});
     list.push_back({stem + "KL", with(ObserverKind::kl, per_channel)});
-    StaticOptions corrected = with(ObserverKind::histogram, per_channel);
-    corrected.correct_bias = true;
-    list.push_back({stem + "histogram, bias correction", corrected});
+    StaticOptions better = with(ObserverKind::histogram, per_channel);
+    better.least_weight_scale = StaticOptions().least_weight_scale;
+    list.push_back({stem + "histogram, small scales", better});
+    better.correct_bias = true;
+    list.push_back({stem + "histogram, small scales, bias correction", better});
+    better.observer.kind = ObserverKind::mse;
+    list.push_back({stem + "MSE, small scales, bias correction", better});
     list.push_back({stem + "histogram, equalization", with(ObserverKind::histogram, per_channel),
                     128, /*equalize=*/true});
   }

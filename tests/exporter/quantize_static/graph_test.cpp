@@ -216,6 +216,7 @@ TEST(static_graph, makes_the_scale_of_a_weight_larger_for_a_large_bias) {
   const Ranges ranges = calibrate(*graph, examples, {});
   const StaticResult result = quantize_static(*graph, ranges, {});
   ASSERT_EQ(result.warnings.size(), 1u);
+  EXPECT_THAT(result.warnings[0], HasSubstr("1 scale of the weight grew"));
   EXPECT_THAT(result.warnings[0], HasSubstr("32 bits would not hold the bias"));
   EXPECT_NEAR(passes::run(*graph, examples.at(0))[0], 1e6f, 4000);
 }
@@ -304,6 +305,20 @@ TEST(bias_correction, brings_the_means_of_channels_back) {
     return std::abs(sum / 128);
   };
   EXPECT_LT(mean_error(true), mean_error(false) / 2);
+}
+
+TEST(bias_correction, gives_a_bias_to_products_that_have_none) {
+  const auto graph = graph_of(
+      "%v: f32[1, 32] = view(%x, [1, 32])\n%y: f32[1, 8] = linear(%v, %fc, none)\n"
+      "output \"y\" = %y\n");
+  const Ranges ranges = calibrate(*graph, random_examples(), {.per_channel = false});
+  quantize_static(*graph, ranges, {.per_channel = false});
+  ir::verify(*graph);
+  const std::vector<float>& shift = ranges.bias_shifts.at("y");
+  int found = 0;
+  for (const ir::Constant& c : graph->constants())
+    found += c.path == "bias" && ir::tensor_of(c.payload).to_vector<float>() == shift;
+  EXPECT_EQ(found, 1);
 }
 
 TEST(decisions, are_printed_with_reasons) {

@@ -54,7 +54,7 @@ TEST(sensitivity, finds_the_node_that_does_the_harm) {
   const Examples examples(5, [](size_t i) {
     return std::vector{passes::random_tensor({4, 16}, static_cast<unsigned>(i) + 9)};
   });
-  const StaticOptions options{.per_channel = false};
+  const StaticOptions options{.per_channel = false, .correct_bias = false};
   const Ranges ranges = calibrate(*graph, examples, options);
   size_t runs = 0;
   const Sensitivity found =
