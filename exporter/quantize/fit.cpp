@@ -19,7 +19,6 @@ class GridFit {
     low_ = low, high_ = high;
     // offsets of small integers are subtracted: they cannot be positive
     if (format_.has_small_scales && format_.has_offset) low_ = std::min(low_, 0.0f);
-    if (format_.has_small_scales && format_.has_offset) high_ = std::max(high_, low_);
   }
 
   BlockGrid by_range() const { return grid_of(1, false); }

@@ -170,7 +170,7 @@ Quantized quantize_matrix(const Matrix& w, Layout layout, Method method, const H
   const BlockFormat& format = *find_format(layout);
   const Method taken = chosen(method, format, hessian);
   if (hessian == nullptr && (taken == Method::gptq || taken == Method::gptq_act_order))
-    throw ExportError("the method gptq needs calibration data; give --calibrate");
+    throw ExportError("the method gptq needs calibration data that reach this weight");
   Writer writer(w, format, hessian);
   writer.write(taken);
   Quantized result{writer.payload(), {}, taken};

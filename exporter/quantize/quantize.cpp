@@ -50,6 +50,8 @@ const BlockFormat* fitting_with_zeros(const Scheme& scheme) {
   return nullptr;
 }
 
+bool learns(Method method) { return method == Method::gptq || method == Method::gptq_act_order; }
+
 // ---- the elements ----
 
 Matrix matrix_of(const Weight& w, int64_t padded_depth) {
@@ -267,9 +269,9 @@ class Quantizer {
     require_finite(m, w.constant->path);
     const std::shared_ptr<const Hessian> hessian = hessian_of(w, decision.depth);
     Method method = decision.rule->scheme.method;
-    // a look-up has no products to learn from
-    if (hessian == nullptr && w.graph == first_ && !options_.samples.empty() && w.is_looked_up())
-      method = method == Method::gptq || method == Method::gptq_act_order ? Method::mse : method;
+    // rows that are looked up have no products to learn from
+    if (learns(method) && hessian == nullptr && !options_.samples.empty() && w.is_looked_up())
+      method = Method::mse;
     try {
       const Quantized q = quantize_matrix(m, decision.format->layout, method, hessian.get());
       decision.payload = q.payload;

@@ -1,7 +1,11 @@
 // HQQ and GPTQ beside results of other implementations.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <random>
+#include <span>
 
 #include "taper/exporter/io/safetensors.h"
 #include "taper/exporter/quantize/gptq.h"
@@ -157,6 +161,29 @@ TEST(gptq, is_better_than_rounding_to_nearest) {
     EXPECT_GT(decibels(Method::gptq_act_order), nearest + 2);
   }
   EXPECT_THROW(quantize_matrix(w, Layout::q4_0, Method::gptq, nullptr), ExportError);
+}
+
+TEST(gptq, serves_formats_of_long_blocks) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> numbers;
+  constexpr size_t depth = 256, sources = 64, inputs = 400;
+  std::vector<float> mix(sources * depth), x(inputs * depth);
+  for (float& m : mix) m = numbers(random);
+  for (size_t i = 0; i < inputs; ++i)
+    for (size_t s = 0; s < sources; ++s) {
+      const float strength = numbers(random);
+      for (size_t k = 0; k < depth; ++k) x[i * depth + k] += strength * mix[s * depth + k];
+    }
+  const Hessian hessian = of_inputs(x, depth);
+  Matrix w{8, depth, std::vector<float>(8 * depth)};
+  for (float& e : w.elements) e = numbers(random);
+  for (const Layout layout :
+       {Layout::q2_k, Layout::q3_k, Layout::q4_k, Layout::q5_k, Layout::q6_k}) {
+    const auto decibels = [&](Method method) {
+      return quantize_matrix(w, layout, method, &hessian).measure.output_sqnr_db();
+    };
+    EXPECT_GT(decibels(Method::gptq), decibels(Method::mse) + 3) << static_cast<int>(layout);
+  }
 }
 
 TEST(gptq, survives_inputs_that_are_always_zero_or_equal) {
