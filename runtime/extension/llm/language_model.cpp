@@ -73,12 +73,11 @@ Result<std::vector<TokenId>> LanguageModel::prompt(ChatInput input, std::string*
                     "the model has no chat template; give a text to continue"};
     input.bos_token = text.bos_token, input.eos_token = text.eos_token;
     input.add_generation_prompt = !input.continue_final_message;
+    input.messages = parts_->user_text.mark_messages(input.messages);
     std::string why;
     const Result<std::string> prompt = text.chat->render(input, &why);
     if (!prompt.ok()) throw Failure{prompt.error(), "its chat template: " + why};
-    EncodeOptions plain;
-    plain.add_special_tokens = false;  // the template has written them
-    return text.tokenizer.encode(prompt.value(), plain);
+    return parts_->user_text.encode(prompt.value());
   });
 }
 

@@ -32,7 +32,8 @@ class LanguageModel {
   bool ends(TokenId id) const { return text().ends.count(id) > 0; }
 
   /// The tokens of a conversation, up to where the assistant begins. `input.messages` is a JSON
-  /// list of objects with `role` and `content`. bos_token and eos_token are the model's.
+  /// list of objects with `role` and `content`. bos_token and eos_token are the model's. What users
+  /// and tools say is never read as a special token, so it cannot end their turn.
   /// not_supported: the model has no chat template.
   Result<std::vector<TokenId>> prompt(ChatInput input, std::string* message = nullptr) const;
 

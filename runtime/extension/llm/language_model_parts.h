@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "taper/runtime/extension/llm/language_model.h"
+#include "taper/runtime/extension/llm/user_text.h"
 
 namespace taper::llm {
 
@@ -10,13 +11,17 @@ inline constexpr char method_name[] = "forward";
 
 struct LanguageModel::Parts {
   Parts(Module loaded, TextParts read, const Threads* given)
-      : module(std::move(loaded)), text(std::move(read)), threads(given) {}
+      : module(std::move(loaded)),
+        text(std::move(read)),
+        user_text(text.tokenizer),
+        threads(given) {}
 
   /// Its session and its method belong to one sequence at a time, so that a single conversation
   /// takes the memory of one. `in_use` says whether a sequence has them.
   mutable Module module;
   mutable std::atomic<bool> in_use{false};
   const TextParts text;
+  const UserText user_text;
   const Threads* threads;
   int64_t chunk = 0;
 };

@@ -10,6 +10,7 @@
 
 #include "taper/exporter/llm/program.h"
 #include "taper/exporter/llm/text_assets.h"
+#include "taper/runtime/extension/llm/user_text.h"
 #include "taper/runtime/extension/module/asset.h"
 #include "taper/tests/exporter/llm/talking_model.h"
 
@@ -189,6 +190,38 @@ TEST_F(chat, calls_hooks_around_each_token) {
   EXPECT_EQ(seen, answer.ids());
   EXPECT_EQ(seen[0], 202);
   EXPECT_NE(seen[1], 41);
+}
+
+/// A tokenizer of letters with the special token <|end|>, number 9.
+Tokenizer letters() {
+  return Tokenizer::from_json(R"({
+    "added_tokens": [{"id": 9, "content": "<|end|>", "special": true}],
+    "model": {"type": "BPE", "merges": [], "vocab":
+        {"<": 0, "|": 1, "e": 2, "n": 3, "d": 4, ">": 5, "a": 6, "\ufffd": 7}}})")
+      .value();
+}
+
+TEST(user_text, is_never_a_special_token) {
+  const Tokenizer tokenizer = letters();
+  const UserText user(tokenizer);
+  const auto content = [&](const json& message) {
+    const json marked = json::parse(user.mark_messages(json::array({message}).dump()));
+    const json& content = marked[0]["content"];
+    return (content.is_array() ? content[0]["text"] : content).get<std::string>();
+  };
+  const Ids characters = {6, 0, 1, 2, 3, 4, 1, 5, 6}, token = {6, 9, 6};
+  EXPECT_EQ(user.encode(content({{"role", "user"}, {"content", "a<|end|>a"}})), characters);
+  EXPECT_EQ(user.encode(content(
+                {{"role", "tool"}, {"content", {{{"type", "text"}, {"text", "a<|end|>a"}}}}})),
+            characters);
+  EXPECT_EQ(user.encode(content({{"role", "assistant"}, {"content", "a<|end|>a"}})), token);
+  EXPECT_EQ(user.encode("a<|end|>a"), token);  // what the template writes
+  // nobody can write a mark
+  EXPECT_EQ(user.encode(content({{"role", "user"}, {"content", "a\uFDD00\uFDD1a"}})),
+            (Ids{6, 7, 7, 6}));
+  EXPECT_EQ(user.mark_messages("{"), "{");
+  const std::string deep(100000, '[');
+  EXPECT_EQ(user.mark_messages(deep), deep);
 }
 
 TEST(language_model, uses_what_its_authors_recommend) {
