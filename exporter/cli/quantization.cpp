@@ -46,6 +46,12 @@ class Shown {
   Clock::time_point begin_ = Clock::now();
 };
 
+quantize::Progress shown_as(const char* what, Stages& stages) {
+  return [what, shown = Shown(stages)](size_t done, size_t all) {
+    shown(what, static_cast<int64_t>(done), static_cast<int64_t>(all));
+  };
+}
+
 }  // namespace
 
 struct Quantization::Parts {
@@ -72,19 +78,14 @@ struct Quantization::Parts {
     ir::Graph& graph = *graphs.front();
     const quantize::Examples examples = read_calibration(
         choice.calibrate, inputs_of(graph), choice.pictures, static_cast<size_t>(choice.samples));
-    const auto shows = [&](const char* what) {
-      return [what, shown = Shown(stages)](size_t done, size_t all) {
-        shown(what, static_cast<int64_t>(done), static_cast<int64_t>(all));
-      };
-    };
     for (const std::string& line : quantize::prepare_static(graph))
       static_report << "  " << io::printable(line) << '\n';
     const quantize::Ranges ranges =
-        quantize::calibrate(graph, examples, *static_options, shows("calibrating"));
+        quantize::calibrate(graph, examples, *static_options, shown_as("calibrating", stages));
     if (choice.sensitivity)
       quantize::print(static_report,
                       quantize::measure_sensitivity(graph, ranges, examples, *static_options,
-                                                    shows("measuring")));
+                                                    shown_as("measuring", stages)));
     const quantize::StaticResult result = quantize::quantize_static(graph, ranges, *static_options);
     quantize::print(static_report, result.decisions);
     for (const auto* warnings : {&ranges.warnings, &result.warnings})

@@ -1,5 +1,5 @@
 // Rows of static 8-bit operators. They compute what the kernels of kernels/quantized compute, bit
-// for bit, but pools and means, which may be one step away where two results are equally near.
+// for bit. A mean may be one step away where two results are equally near.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -176,19 +176,23 @@ std::string refuses_window(const Call<op>& c) {
       return "its stride or padding is larger than its window";
   return "";
 }
+/// The library averages integers over whole images only.
 std::string refuses_average(const Node& node) {
   const Call<ops::taper_avg_pool2d_q8> c(node);
   const std::vector<int64_t> w = window_of(c);
+  const Value& x = *c.get<"self">();
+  for (size_t d = 0; d < 2; ++d)
+    if (!proves_equal(x.type.sizes[d + 1], Dim(w[d])) || w[4 + d] > 0)
+      return "its window is not the whole image";
   if (c.get<"divisor_override">() != nullptr) return "divisor_override is not taken";
-  if (c.get<"count_include_pad">() && w[4] + w[5] > 0) return "padding that counts is not taken";
-  std::string why = refuses_factor(c.get<"input_scale">() / c.get<"output_scale">(), 0x1p-8, 0x1p8);
-  if (why.empty()) why = refuses_window(c);
-  return why.empty() ? refuses_range(c) : why;
+  if (!bounds_of(c).empty()) return "it ends with a clamp";
+  return refuses_factor(c.get<"input_scale">() / c.get<"output_scale">(), 0x1p-8, 0x1p8);
 }
 void lower_average(Lowering& out, const Node& node) {
   const Call<ops::taper_avg_pool2d_q8> c(node);
-  out.define(node.result(), out.add(Kind::average_pool, Function::none, {out.ref(c.get<"self">())},
-                                    window_of(c), bounds_of(c)));
+  constexpr int64_t keeps = 1;
+  out.define(node.result(),
+             out.add(Kind::mean, Function::none, {out.ref(c.get<"self">())}, {keeps, 1, 2}));
 }
 
 std::string refuses_max_pool(const Node& node) {

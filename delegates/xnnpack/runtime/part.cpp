@@ -131,7 +131,6 @@ bool has_valid_types(const Part& part, const NodeView& n, index_t result) {
     case K::binary:
       return n.function <= F::multiply;
     case K::unary:
-    case K::average_pool:
     case K::mean:
       return true;
     case K::max_pool:

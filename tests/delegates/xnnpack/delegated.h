@@ -37,6 +37,7 @@ struct Delegated {
   template <class F>
   Delegated(F&& function, const eager::Dims& sizes, bool require = true) {
     ExportOptions options;
+    options.exact = false;
     options.backend = delegate().name(), options.require_backend = require;
     Exporter exporter;
     exporter.method("forward", function, {input("x", sizes)});
