@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <set>
 #include <unordered_map>
 
 #include "taper/exporter/base/error.h"
@@ -11,6 +10,7 @@
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/call.h"
 #include "taper/exporter/ir/interpreter.h"
+#include "taper/exporter/passes/replace.h"
 #include "taper/exporter/quantize/static/plan.h"
 #include "taper/exporter/quantize/static/weights.h"
 
@@ -174,16 +174,18 @@ class Inserter {
                 reader);
   }
 
-  /// The node that reads the weight itself: the product, or a view below it.
-  static Node* reader_of(Node& product, const Value* weight) {
-    Node* reader = nullptr;
+  /// The node that reads the weight itself: the product, or a view below it. A view that others
+  /// read is copied, because they may stay float.
+  Node* reader_of(Node& product, Value* weight) {
+    Value* view = nullptr;
     ir::for_each_value(product, [&](Value* v) {
-      if (v == weight)
-        reader = &product;
-      else if (ir::base_of(v) == weight)
-        reader = v->node;
+      if (v != weight && ir::base_of(v) == weight) view = v;
     });
-    return reader;
+    if (view == nullptr) return &product;
+    if (passes::has_one_reader(graph_, view)) return view->node;
+    Value* own = call(*view->node->op, view->node->arguments, &product, view->node);
+    graph_.replace_uses_in(&product, view, own);
+    return own->node;
   }
 
   /// The scales at which 31 bits hold the bias as integers of scale(input) * scale(weight). One bit

@@ -148,6 +148,19 @@ TEST(static_graph, quantizes_matrix_products_through_transposing_views) {
                                                      dequantize, "mm", quantize, dequantize));
 }
 
+TEST(static_graph, leaves_the_weight_of_a_float_node_as_it_was) {
+  const auto graph = graph_of(
+      "%v: f32[1, 32] = view(%x, [1, 32])\n%t: f32[32, 8] strides [1, 32] = permute(%fc, [1, 0])\n"
+      "%y: f32[1, 8] = mm(%v, %t)\n%z: f32[1, 8] = mm(%v, %t)\n%u: f32[1, 8] = mm(%v, %t)\n"
+      "output \"z\" = %z\noutput \"y\" = %y\noutput \"u\" = %u\n");
+  const Tensor x = random_examples().at(0)[0];
+  const std::vector<float> want = passes::run(*graph, {x});
+  const Texts texts = quantized(*graph, {.exclude = {"z"}});
+  EXPECT_EQ(texts.at("y"), "int8");
+  EXPECT_EQ(texts.at("u"), "int8");
+  passes::expect_same_bits(passes::run(*graph, {x}), want);
+}
+
 TEST(static_graph, a_constant_operand_becomes_integers) {
   const auto graph =
       graph_of(conv("a", "x") + image("y", "mul.Tensor(%a, %c)") + "output \"y\" = %y\n");
