@@ -42,7 +42,7 @@ struct Scheme {
   Activations activations = Activations::as_exported;
   // of static activations
   ObserverOptions observer;
-  bool correct_bias = false;  ///< StaticOptions::correct_bias
+  bool correct_bias = true;  ///< StaticOptions::correct_bias
 };
 
 struct Rule {
