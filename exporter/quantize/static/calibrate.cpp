@@ -74,7 +74,8 @@ class Calibration {
     for (size_t i = 0; i < plan_.groups.size(); ++i) {
       const GridGroup& group = plan_.groups[i];
       const Observer& seen = *observers_[i];
-      const Range range{seen.low(), seen.high(), group.known ? *group.known : seen.qparams()};
+      const Range range{seen.low(), seen.high(), group.known ? *group.known : seen.qparams(),
+                        seen.histogram()};
       for (const ir::Value* v : group.values) ranges.values[v->name] = range;
       const ir::Value& first = *group.values[0];
       if (seen.low() == seen.high() && first.origin != ir::Value::Origin::constant)

@@ -31,6 +31,8 @@ using Progress = std::function<void(size_t done, size_t total)>;
 struct Range {
   float low = 0, high = 0;
   Grid grid;
+  /// For reports; nullptr: the observer does not count values.
+  std::shared_ptr<const Histogram> histogram;
 };
 
 struct Ranges {

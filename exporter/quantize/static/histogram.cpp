@@ -90,6 +90,15 @@ double Histogram::quantile(double p) const {
   return edge(counts_.size());
 }
 
+double Histogram::part_outside(double low, double high) const {
+  double outside = 0;
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    const double inside = std::min(edge(i + 1), high) - std::max(edge(i), low);
+    outside += static_cast<double>(counts_[i]) * (1 - std::max(inside, 0.0) / width_);
+  }
+  return total_ == 0 ? 0 : outside / static_cast<double>(total_);
+}
+
 double Histogram::squared_error(const Grid& grid) const {
   if (width_ == 0) return 0;
   const IntegratedError integrated(grid);

@@ -31,6 +31,10 @@ class Histogram {
   /// The value below which the part `p` of all values lies.
   double quantile(double p) const;
 
+  /// The part of all values that lie outside [low, high], which contains 0. Values count as spread
+  /// evenly over their bins.
+  double part_outside(double low, double high) const;
+
   /// The sum of (x - q(x))² over all values, where q rounds to the grid and clamps. Values count as
   /// spread evenly over their bins. Under this assumption the sum is exact.
   double squared_error(const Grid& grid) const;

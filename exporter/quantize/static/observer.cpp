@@ -57,23 +57,25 @@ class Searching : public Observer {
   Grid qparams() const override {
     switch (options_.kind) {
       case ObserverKind::percentile:
-        return grid_of_percentile(histogram_, options_.percentile);
+        return grid_of_percentile(*histogram_, options_.percentile);
       case ObserverKind::mse:
-        return grid_of_least_error(histogram_, low(), high(), /*ends_apart=*/false);
+        return grid_of_least_error(*histogram_, low(), high(), /*ends_apart=*/false);
       case ObserverKind::kl:
-        return grid_of_least_divergence(histogram_, low(), high());
+        return grid_of_least_divergence(*histogram_, low(), high());
       default:
-        return grid_of_least_error(histogram_, low(), high(), /*ends_apart=*/true);
+        return grid_of_least_error(*histogram_, low(), high(), /*ends_apart=*/true);
     }
   }
 
+  std::shared_ptr<const Histogram> histogram() const override { return histogram_; }
+
  private:
   void add(std::span<const float> elements, float low, float high) override {
-    histogram_.add(elements, low, high);
+    histogram_->add(elements, low, high);
   }
 
   ObserverOptions options_;
-  Histogram histogram_;
+  std::shared_ptr<Histogram> histogram_ = std::make_shared<Histogram>();
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "taper/exporter/eager/tensor.h"
 #include "taper/exporter/quantize/static/grid.h"
+#include "taper/exporter/quantize/static/histogram.h"
 
 namespace taper::quantize {
 
@@ -42,6 +43,9 @@ class Observer {
   void observe(const eager::Tensor& values);
   /// The grid for all values so far. Without any value it is that of the range [0, 0].
   virtual Grid qparams() const = 0;
+
+  /// The counts of all values so far; nullptr: this kind does not count.
+  virtual std::shared_ptr<const Histogram> histogram() const { return nullptr; }
 
   /// The least and the greatest value so far.
   float low() const { return low_; }

@@ -4,7 +4,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "taper/exporter/eager/files.h"
 #include "taper/exporter/exporter.h"
+#include "taper/exporter/quantize/static/signal_error.h"
 #include "taper/runtime/extension/module/module.h"
 #include "taper/tests/exporter/quantize_static/labelled.h"
 #include "taper/tests/support/data.h"
@@ -100,6 +102,26 @@ TEST(static_int8, lenet_is_as_accurate_as_that_of_pytorch_with_each_observer) {
       EXPECT_GE(s.agrees, 0.99) << method;
       EXPECT_GE(s.sqnr_db, bar.sqnr_db - sqnr_noise_db) << method;
     }
+}
+
+TEST(static_int8, a_depthwise_network_becomes_integers_as_a_whole) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/retinaface_mobilenet025.pt2");
+  TAPER_GOLDEN_DATA_OR_SKIP(recorded_calls, "pt2/retinaface_mobilenet025.io.safetensors");
+  const auto graph = float_graph(model);
+  const std::vector<Tensor> call = {eager::load_safetensors(recorded_calls).at("set0.input.0")};
+  const std::vector<Tensor> want = ir::Interpreter(*graph).run(call).outputs;
+  EXPECT_GT(equalize(*graph), 0);
+  const Ranges ranges = calibrate(*graph, Examples({call}), {});
+  for (const Decision& d : quantize_static(*graph, ranges, {}).decisions)
+    EXPECT_TRUE(d.quantized || d.name == "softmax") << d.node << ": " << d.why;
+  for (const auto& [name, range] : ranges.values)
+    EXPECT_LT(range.histogram->part_outside(range.grid.low(), range.grid.high()), 0.02) << name;
+  const std::vector<Tensor> got = ir::Interpreter(*graph).run(call).outputs;
+  for (size_t i = 0; i < want.size(); ++i) {
+    SignalError error;
+    error.add(got[i].to_vector<float>(), want[i].to_vector<float>());
+    EXPECT_GT(error.sqnr_db(), 15) << "output " << i;
+  }
 }
 
 /// The i8 constants of a graph, in order.

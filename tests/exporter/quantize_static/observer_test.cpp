@@ -151,6 +151,17 @@ TEST(histogram, does_not_depend_on_the_order_of_batches) {
   for (const double p : {0.0, 0.01, 0.5, 0.99, 1.0}) EXPECT_EQ(a.quantile(p), b.quantile(p));
 }
 
+TEST(histogram, knows_how_many_values_a_grid_clips) {
+  std::vector<float> values;
+  for (int i = 0; i < 1000; ++i) values.push_back(static_cast<float>(i) / 100 - 2);  // -2 .. 7.99
+  Histogram histogram;
+  histogram.add(values, values.front(), values.back());
+  EXPECT_NEAR(histogram.part_outside(-2, 8), 0, 1e-9);
+  EXPECT_NEAR(histogram.part_outside(-1, 4), 0.5, 0.002);
+  EXPECT_NEAR(histogram.part_outside(0, 0), 0.999, 1e-9);  // one value is 0
+  EXPECT_EQ(Histogram().part_outside(0, 0), 0);
+}
+
 TEST(histogram, becomes_as_wide_as_f32) {
   Histogram histogram;
   histogram.add(std::vector{-1e-20f, 1e-20f}, -1e-20f, 1e-20f);
