@@ -9,6 +9,7 @@ namespace {
 
 constexpr char footer[] = R"(Examples:
   taper export resnet20.pt2 -o resnet20.taper
+  taper quantize SmolLM2-135M --recipe int4-g32 -o smollm2.taper
   taper check resnet20.taper resnet20.io.safetensors
   taper compare resnet20.pt2 resnet20.taper --input x=photo.npy
   taper inspect lenet.taper --graph lenet.html

@@ -123,7 +123,8 @@ TEST(taper_command, refuses_a_cpu_feature_that_does_not_exist) {
 TEST(taper_command, names_the_commands_that_there_are) {
   EXPECT_THAT(taper_command("frobnicate").err,
               HasSubstr("there is no command frobnicate; the commands are inspect, run, profile, "
-                        "check, compare, export, operators"));
+                        "check, compare, export, "
+                        "quantize, operators"));
   EXPECT_THAT(taper_command().err, HasSubstr("a command is missing; the commands are inspect"));
 }
 
