@@ -77,9 +77,9 @@ class server_limits : public TalkingServer {
     EXPECT_NE(at, std::string::npos) << name;
     return std::stoull(text.substr(at + name.size() + 8));
   }
-  /// Waits until the metric has this value, at most two seconds.
+  /// Waits until the metric has this value, at most ten seconds.
   void expect_soon(const std::string& name, uint64_t value) const {
-    for (int i = 0; i < 100 && metric(name) != value; ++i)
+    for (int i = 0; i < 500 && metric(name) != value; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(metric(name), value) << name;
   }
@@ -159,7 +159,7 @@ TEST_F(server_limits, end_an_answer_in_time) {
   start(options);
   const auto begin = Clock::now();
   const json answer = post(chats, endless({{"stream", false}}));
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(8));
   EXPECT_EQ(answer["choices"][0]["finish_reason"], "length");
   EXPECT_LT(answer["usage"]["completion_tokens"], 19000);
 }
@@ -212,7 +212,7 @@ TEST_F(server_limits, do_not_let_bad_clients_disturb_others) {
     if (i % 8 < 4) stalled.push_back(std::move(wire));  // the others vanish
   }
   EXPECT_EQ(client().Get("/health")->status, 200);
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(4));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
   stalled.clear();
   EXPECT_EQ(post(chats, chat({{"max_tokens", 2}}))["choices"][0]["message"]["content"],
             words({202, 41}));
@@ -228,7 +228,7 @@ TEST_F(server_limits, let_a_server_end_while_it_answers) {
   wire.read_until("t202");
   const auto begin = Clock::now();
   server_.reset();
-  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(8));
 }
 
 TEST_F(server_limits, refuse_an_address_that_is_taken) {
