@@ -177,8 +177,24 @@ std::unique_ptr<ir::Graph> trace(const std::string& name, const Function& functi
   return graph;
 }
 
+namespace {
+
+/// A cache that one method fills and another one only reads is a cache in both.
+void agree_on_caches(const std::vector<ir::Graph*>& graphs) {
+  std::set<std::string> caches;
+  for (const ir::Graph* graph : graphs)
+    for (const ir::State& state : graph->states())
+      if (state.kind == ir::StateKind::cache) caches.insert(state.path);
+  for (ir::Graph* graph : graphs)
+    for (ir::State& state : graph->states())
+      if (caches.contains(state.path)) state.kind = ir::StateKind::cache, state.initial = nullptr;
+}
+
+}  // namespace
+
 void bake_read_only_states(const std::vector<ir::Graph*>& graphs,
                            const std::vector<std::string>& slots) {
+  agree_on_caches(graphs);
   std::set<std::string> written;
   for (const ir::Graph* graph : graphs)
     for (const ir::Write& write : graph->writes()) written.insert(write.state->path);
