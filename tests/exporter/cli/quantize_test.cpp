@@ -148,7 +148,7 @@ TEST(taper_quantize, learns_from_a_text) {
   EXPECT_THAT(o.out, HasSubstr("calibrated with 3 samples"));
   const Outcome none = taper_command("quantize", folder.string(), "--recipe", "int4-g32", "-o",
                                      scratch("m.taper"), "--calibrate", text);
-  EXPECT_THAT(none.err, HasSubstr("it has no tokenizer to read " + text + " with"));
+  EXPECT_THAT(none.err, HasSubstr("it has no tokenizer"));
 }
 
 TEST(taper_generate, quantizes_a_model_while_it_loads) {
