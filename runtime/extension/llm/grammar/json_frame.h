@@ -48,7 +48,7 @@ struct Frame {
 
   // strings and keys
   std::vector<Condition> conditions;
-  bool has_length = false;  ///< the number of characters matters
+  uint32_t counted = 0;  ///< characters are counted up to this number
   uint32_t max_length = unbounded;
   Pointer region;  ///< what this string shares with others; may be null
 

@@ -116,6 +116,7 @@ class JsonMachine : public Machine {
   bool close_string(Place& p);
   bool close_key(Place& p);
   void share_region(Frame& frame);
+  void add_conditions(Frame& frame, uint32_t node) const;
   RuleMachine& machine_of(uint32_t text);
   uint32_t initial_progress(const Frame& frame);
   bool matches(const Condition& condition, uint32_t state);

@@ -64,10 +64,7 @@ bool JsonMachine::begin_string(Place& p, const Frame& expected, std::vector<Verd
   frame->kind = Frame::Kind::string;
   frame->own = std::move(own);
   for (uint32_t i = 0; i < frame->size(); ++i) {
-    if (frame->failed(i)) continue;
-    const Schema& s = frame->schema(i);
-    for (const uint32_t text : s.texts) frame->conditions.push_back({i, text});
-    frame->has_length |= s.min_length > 0 || s.max_length != unbounded;
+    if (!frame->failed(i)) add_conditions(*frame, i);
   }
   share_region(*frame);
   p.frame = frame;
@@ -100,14 +97,20 @@ bool JsonMachine::begin_key(Place& p) {
     const Schema& s = frame->schema(i);
     const bool is_wrong = (s.types & string_type) == 0;
     frame->own.push_back(is_wrong ? Verdict::failed : Verdict::unknown);
-    for (const uint32_t text : s.texts) frame->conditions.push_back({i, text});
-    frame->has_length |= s.min_length > 0 || s.max_length != unbounded;
+    add_conditions(*frame, i);
   }
   share_region(*frame);
   p.frame = frame;
   p.progress = initial_progress(*frame);
   p.mode = Mode::text;
   return is_alive(*frame, progresses_[p.progress]);
+}
+
+void JsonMachine::add_conditions(Frame& frame, uint32_t node) const {
+  const Schema& s = frame.schema(node);
+  for (const uint32_t text : s.texts) frame.conditions.push_back({node, text});
+  frame.counted = std::max(frame.counted, s.min_length);
+  if (s.max_length != unbounded) frame.counted = std::max(frame.counted, s.max_length + 1);
 }
 
 // Strings with the same conditions share a region if a condition that fails refuses the text. A
@@ -117,7 +120,7 @@ void JsonMachine::share_region(Frame& frame) {
   region->kind = Frame::Kind::region;
   std::vector<uint32_t> id;
   if (frame.kind == Frame::Kind::key) {
-    if (!frame.conditions.empty() || frame.has_length) return;
+    if (!frame.conditions.empty() || frame.counted > 0) return;
   } else {
     const auto is_vital = [&](uint32_t node) {
       std::vector<Verdict> own = frame.own;
@@ -135,10 +138,10 @@ void JsonMachine::share_region(Frame& frame) {
       id.push_back(c.text);
     }
     region->conditions = frame.conditions;
-    region->has_length = frame.has_length;
+    region->counted = frame.counted;
   }
   id.push_back(region->max_length);
-  id.push_back(region->has_length);
+  id.push_back(region->counted);
   frame.region = regions_.try_emplace(id, region).first->second;
 }
 
@@ -230,7 +233,8 @@ bool JsonMachine::feed(Place& p, std::string_view bytes, bool is_new_character) 
   const Frame& frame = *p.frame;
   const size_t offset = offset_of(frame);
   Progress progress = progresses_[p.progress];
-  if (frame.has_length && is_new_character) ++progress[offset + length_at];
+  uint32_t& length = progress[offset + length_at];
+  if (is_new_character && length < frame.counted) ++length;
   for (const char c : bytes) {
     for (size_t i = 0; i < frame.conditions.size(); ++i) {
       uint32_t& state = progress[offset + states_at + i];
