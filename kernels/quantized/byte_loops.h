@@ -34,6 +34,9 @@ struct ByteLoops {
   void (*dequantize)(index_t n, const int8_t* x, int32_t zero_point, float scale, float* y);
 };
 
+/// y[i] = table[x[i] + 128]. y may be x.
+void lookup_avx2(index_t n, const int8_t* x, const int8_t* table, int8_t* y);
+
 extern const ByteLoops byte_loops_plain, byte_loops_avx2, byte_loops_avx512;
 
 }  // namespace taper::quantized

@@ -100,16 +100,18 @@ struct InPlace {
   static constexpr uint32_t overwrites = 1;
 };
 Error prepare_lookup(Context&, InPlace&, Bytes, Bytes, View<int8_t>) { return Error::ok; }
+void lookup_plain(index_t n, const int8_t* x, const int8_t* table, int8_t* y) {
+  TAPER_INDEPENDENT_ITERATIONS
+  for (index_t i = 0; i < n; ++i) y[i] = table[x[i] + 128];
+}
+template <void (*look_up)(index_t, const int8_t*, const int8_t*, int8_t*)>
 Error lookup(Context& context, const InPlace&, Bytes self, Bytes table, View<int8_t> out) {
   const index_t count = self.numel();
-  int8_t of[256];  // which the stores cannot change
-  std::memcpy(of, table.data(), sizeof of);
   parallel_for(context.threads, (count + grain - 1) / grain, [&](index_t task) {
-    const index_t end = (task + 1) * grain < count ? (task + 1) * grain : count;
-    const int8_t* x = self.data();
-    int8_t* y = out.data();
-    TAPER_INDEPENDENT_ITERATIONS
-    for (index_t i = task * grain; i < end; ++i) y[i] = of[x[i] + 128];
+    int8_t of[256];  // which the stores cannot change
+    std::memcpy(of, table.data(), sizeof of);
+    const index_t begin = task * grain, n = count - begin < grain ? count - begin : grain;
+    look_up(n, self.data() + begin, of, out.data() + begin);
   });
   return Error::ok;
 }
@@ -168,7 +170,11 @@ Error average(Context& context, const portable::Average& plan, Bytes self, Ints,
 
 }  // namespace
 
-TAPER_RECORD(taper_lookup_q8, taper_lookup_q8_i8, {}, {}, prepare_lookup, lookup)
+TAPER_RECORD(taper_lookup_q8, taper_lookup_q8_i8, {}, {}, prepare_lookup, lookup<lookup_plain>)
+#if TAPER_X86_LEVELS
+TAPER_RECORD(taper_lookup_q8, taper_lookup_q8_i8_avx2, CpuFeature::avx2, {}, prepare_lookup,
+             lookup<lookup_avx2>)
+#endif
 
 #define TAPER_BYTE_OPERATORS(name, needs, loops)                                            \
   TAPER_RECORD(taper_add_q8, taper_add_q8_##name, needs, {}, prepare_binary,                \

@@ -311,6 +311,29 @@ TEST(binary_q8, is_the_same_on_every_level_and_broadcasts) {
       }
 }
 
+TEST(lookup_q8, finds_every_entry_on_every_level) {
+  std::mt19937 engine(13);
+  ThreadPool pool(2);
+  Bytes table({256});
+  fill(table, engine);
+  for (const index_t n : {0, 1, 31, 32, 33, 256, 40000}) {
+    Bytes x({n});
+    for (index_t i = 0; i < n; ++i) x[i] = static_cast<int8_t>(i * 7);
+    std::vector<int8_t> want;
+    for (index_t i = 0; i < n; ++i) want.push_back(table[x[i] + 128]);
+    for (const Kernel* k : records_of(ops::taper_lookup_q8)) {
+      SCOPED_TRACE(::testing::Message() << k->name << " " << n);
+      Bytes y({n}, 99);
+      tests::call(*k, {slot(x.ref()), slot(table.ref()), slot(y.ref())}, pool.threads());
+      EXPECT_EQ(y.values(), want);
+      EXPECT_TRUE(y.is_guarded());
+      tests::call(*k, {slot(x.ref()), slot(table.ref()), slot(x.ref())});  // in place
+      EXPECT_EQ(x.values(), want);
+      for (index_t i = 0; i < n; ++i) x[i] = static_cast<int8_t>(i * 7);
+    }
+  }
+}
+
 TEST(avg_pool2d_q8, is_the_same_on_every_level) {
   std::mt19937 engine(11);
   ThreadPool pool(2);
