@@ -55,6 +55,16 @@ struct Broadcast {
       ++rank;
     }
   }
+  /// The operand that is the same in neighbouring rows, which are short, while the other one goes
+  /// on: a channel's factor in an image. -1: none.
+  int same_in_rows() const {
+    for (int o = 0; o < 2; ++o)
+      if (rank > 0 && length <= most_short && steps[o][0] == 0 && !repeats[o] &&
+          steps[1 - o][0] == length && !repeats[1 - o])
+        return o;
+    return -1;
+  }
+  static constexpr index_t most_short = 256;
   /// Where row r begins in an operand.
   index_t begin(int operand, index_t r) const {
     index_t at = 0;
@@ -78,18 +88,33 @@ Error binary(Context& context, const Broadcast& plan, Bytes self, Bytes other, d
       static_cast<float>(1 / output_scale),
       {output_zero_point, range[0], range[1]}};
   if (out.numel() == 0) return Error::ok;
+  const int same = plan.same_in_rows();
   const index_t parts = (plan.length + grain - 1) / grain,
                 at_once = plan.length < grain ? grain / plan.length : 1,
                 groups = (plan.rows + at_once - 1) / at_once;
+  const int8_t* const operands[] = {self.data(), other.data()};
   parallel_for(context.threads, groups * parts, [&](index_t task) {
     const index_t from = task % parts * grain,
                   count = plan.length - from < grain ? plan.length - from : grain,
                   first = task / parts * at_once,
                   last = first + at_once < plan.rows ? first + at_once : plan.rows;
-    for (index_t r = first; r < last; ++r)
-      (loops.*loop)(numbers, count, self.data() + plan.begin(0, r) + (plan.repeats[0] ? 0 : from),
-                    plan.repeats[0], other.data() + plan.begin(1, r) + (plan.repeats[1] ? 0 : from),
-                    plan.repeats[1], out.data() + r * plan.length + from);
+    int8_t copies[4 * Broadcast::most_short];  // of the row that stays the same
+    const index_t most = same < 0 ? 1 : static_cast<index_t>(sizeof copies) / plan.length;
+    for (index_t r = first, next; r < last; r = next) {
+      const int8_t* x[2];
+      for (int o = 0; o < 2; ++o)
+        x[o] = operands[o] + plan.begin(o, r) + (plan.repeats[o] ? 0 : from);
+      next = r + 1;
+      if (same >= 0) {
+        const index_t left = plan.sizes[0] - r % plan.sizes[0];
+        next = r + (left < most ? left : most) < last ? r + (left < most ? left : most) : last;
+        for (index_t i = 0; i < next - r; ++i)
+          std::memcpy(copies + i * plan.length, x[same], static_cast<size_t>(plan.length));
+        x[same] = copies;
+      }
+      (loops.*loop)(numbers, count * (next - r), x[0], plan.repeats[0], x[1], plan.repeats[1],
+                    out.data() + r * plan.length + from);
+    }
   });
   return Error::ok;
 }

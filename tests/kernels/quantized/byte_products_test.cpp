@@ -279,13 +279,14 @@ TEST(binary_q8, is_the_same_on_every_level_and_broadcasts) {
   ThreadPool pool(2);
   std::mt19937 engine(9);
   Bytes a({3, 40, 70}), same({3, 40, 70}), row({70}), column({3, 40, 1}), one({1}),
-      middle({1, 40, 1});
-  for (Bytes* t : {&a, &same, &row, &column, &one, &middle}) fill(*t, engine);
+      edge({3, 1, 70}), middle({1, 40, 1});
+  for (Bytes* t : {&a, &same, &row, &column, &one, &middle, &edge}) fill(*t, engine);
   const auto at = [](const Bytes& t, index_t i) {
     const index_t n = t.numel();
     return n == 3 * 40 * 70 ? t[i]
            : n == 70        ? t[i % 70]
            : n == 120       ? t[i / 70]
+           : n == 210       ? t[i / 2800 * 70 + i % 70]
            : n == 40        ? t[i / 70 % 40]
                             : t[0];
   };
@@ -304,7 +305,7 @@ TEST(binary_q8, is_the_same_on_every_level_and_broadcasts) {
   };
   for (const Operator* op : {&ops::taper_add_q8, &ops::taper_sub_q8, &ops::taper_mul_q8})
     for (const Kernel* k : records_of(*op))
-      for (const Bytes* other : {&same, &row, &column, &one, &middle}) {
+      for (const Bytes* other : {&same, &row, &column, &one, &middle, &edge}) {
         SCOPED_TRACE(::testing::Message() << k->name << " " << other->numel());
         EXPECT_EQ(run_binary(*k, a, *other, {3, 40, 70}, nullptr), want(*op, a, *other));
         EXPECT_EQ(run_binary(*k, *other, a, {3, 40, 70}, pool.threads()), want(*op, *other, a));
