@@ -230,6 +230,12 @@ void run_export(const ExportArguments& options, std::ostream& out) {
   if (sources) export_sources(program, options, out);
 }
 
+void require_existing(const std::string& model) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(model, ignored))
+    throw ExportError(model + ": there is no such file or folder");
+}
+
 void add_language_options(Command& command, LanguageModelExport& choice) {
   command.option("--context N", choice.context,
                  "Language models: the most tokens of a text; default: as the model was trained");
@@ -267,7 +273,10 @@ void add_quantize_command(CommandLine& line, std::ostream& out) {
   command.footer(R"(Examples:
   taper quantize encoder.pt2 --recipe int8-dynamic -o encoder.taper
   taper quantize SmolLM2-135M --recipe int4-g32 --calibrate story.txt -o smollm2.taper)");
-  command.does([options, &out] { run_export(*options, out); });
+  command.does([options, &out] {
+    for (const std::string& file : options->files) require_existing(file);
+    run_export(*options, out);
+  });
 }
 
 void add_export_command(CommandLine& line, std::ostream& out) {

@@ -43,7 +43,7 @@ TEST(taper_command, helps_and_succeeds) {
 TEST(taper_command, gives_examples_that_are_right_usage) {
   int examples = 0;
   for (const char* command :
-       {"", "inspect", "run", "profile", "check", "compare", "export", "operators"}) {
+       {"", "inspect", "run", "profile", "check", "compare", "export", "quantize", "operators"}) {
     const Outcome help = *command ? taper_command(command, "--help") : taper_command("--help");
     std::istringstream lines(help.out);
     for (std::string line; std::getline(lines, line);) {

@@ -214,8 +214,11 @@ TEST(taper_quantize, refuses_what_would_make_a_bad_model) {
               HasSubstr("the name of a page must end in .html"));
   EXPECT_THAT(taper_command("export", model, "-o", program, "--calibrate", "x.npy").err,
               HasSubstr("--calibrate: it needs --recipe"));
-  EXPECT_THAT(taper_command("quantize", "lenet.taper", "-o", program, "--recipe", "mixed").err,
-              HasSubstr("lenet.taper is not a .pt2 file"));
+  const auto of_model = [&](const std::string& file) {
+    return taper_command("quantize", file, "-o", program, "--recipe", "mixed").err;
+  };
+  EXPECT_THAT(of_model("none.pt2"), HasSubstr("none.pt2: there is no such file or folder"));
+  EXPECT_THAT(of_model(recipe), HasSubstr("recipe.json is not a .pt2 file"));
 }
 
 }  // namespace
