@@ -33,18 +33,76 @@ std::string prefix_of(const llm::Model& model, const io::SafeTensors& golden) {
   return golden.tensors.contains(model.stored_type + ".logits") ? model.stored_type + "." : "";
 }
 
-void check_encoder(const std::string& path, const io::SafeTensors& want, const std::string& golden,
-                   std::ostream& out) {
+/// Whether a model gives the golden results.
+bool check_encoder(const std::string& path, const io::SafeTensors& want, std::ostream& out) {
   const std::unique_ptr<llm::Encoder> encoder = llm::load_encoder(path);
-  if (!print(out, "eager", compare_with_golden(*encoder, want)))
-    throw ExportError("the results of " + path + " differ from " + golden);
+  return print(out, "eager", compare_with_golden(*encoder, want));
 }
 
-emit::Report export_encoder(const std::string& path, const std::string& output,
-                            const ExportOptions& options) {
-  const std::unique_ptr<llm::Encoder> encoder = llm::load_encoder(path);
+llm::LoadOptions options_of_check() {
+  llm::LoadOptions options;
+  options.most_capacity = longest_golden_text;
+  return options;
+}
+
+template <class Model>
+std::vector<std::byte> program_of(Model& model) {
   Exporter exporter;
-  add_methods(exporter, *encoder);
+  add_methods(exporter, model, {.chunk = longest_golden_text, .all_logits = true});
+  return exporter.write(ExportOptions{.exact = true});
+}
+
+bool check_seq2seq(const std::string& path, const io::SafeTensors& want, std::ostream& out) {
+  const std::unique_ptr<llm::Seq2Seq> model = llm::load_seq2seq(path, options_of_check());
+  llm::EagerSeq2SeqRunner eager_runner(*model);
+  const bool passed = print(out, "eager", compare_with_golden(eager_runner, want));
+  llm::ProgramSeq2SeqRunner program(program_of(*model), eager::threads());
+  return print(out, "program", compare_with_golden(program, want)) && passed;
+}
+
+bool check_vision(const std::string& path, const io::SafeTensors& want, std::ostream& out) {
+  const auto model = llm::load_vision_language(path, options_of_check());
+  llm::EagerVisionRunner eager_runner(*model);
+  const bool passed = print(out, "eager", compare_with_golden(eager_runner, want));
+  llm::ProgramVisionRunner program(program_of(*model), model->config.text.image_token,
+                                   eager::threads());
+  return print(out, "program", compare_with_golden(program, want)) && passed;
+}
+
+bool check_image_model(const std::string& path, const io::SafeTensors& want, std::ostream& out) {
+  const std::unique_ptr<llm::ImageModel> model = llm::load_image_model(path);
+  llm::EagerImageRunner eager_runner(*model);
+  const bool passed = print(out, "eager", compare_with_golden(eager_runner, want));
+  Exporter exporter;
+  add_methods(exporter, *model);
+  llm::ProgramImageRunner program(exporter.write(ExportOptions{.exact = true}), eager::threads());
+  return print(out, "program", compare_with_golden(program, want)) && passed;
+}
+
+bool check_decoder(const std::string& path, const io::SafeTensors& want, std::ostream& out) {
+  const llm::Model model = llm::load(path, options_of_check());
+  const std::string prefix = prefix_of(model, want);
+  llm::EagerRunner eager_runner(*model.decoder);
+  const bool passed = print(out, "eager", compare_with_golden(eager_runner, want, prefix));
+  llm::ProgramRunner program(program_of(*model.decoder), eager::threads());
+  return print(out, "program", compare_with_golden(program, want, prefix)) && passed;
+}
+
+/// An encoder, or a model of images: they have no options of their own.
+template <class Model>
+emit::Report export_plain(Model& model, const std::string& output, const ExportOptions& options) {
+  Exporter exporter;
+  add_methods(exporter, model);
+  return exporter.write(output, options);
+}
+
+template <class Model>
+emit::Report export_writer(Model& model, const std::string& output,
+                           const LanguageModelExport& choice, const ExportOptions& options,
+                           const std::vector<io::Asset>& assets = {}) {
+  Exporter exporter;
+  for (const io::Asset& asset : assets) exporter.asset(asset);
+  add_methods(exporter, model, {.chunk = choice.chunk, .all_logits = choice.all_logits});
   return exporter.write(output, options);
 }
 
@@ -53,6 +111,12 @@ int64_t cache_bytes_of_token(const llm::Config& c) {
   for (int64_t i = 0; i < c.layers; ++i)
     caches += c.heads > 0 && !c.convolutional[static_cast<size_t>(i)] ? 2 : 0;
   return caches * c.kv_heads * c.head_dim * static_cast<int64_t>(sizeof(float));
+}
+
+void print(std::ostream& out, const emit::Report& report, const llm::Config& config) {
+  const int64_t token = cache_bytes_of_token(config), positions = config.capacity;
+  out << report << "a context of " << positions << " tokens takes "
+      << io::bytes_text(token * positions) << ": " << io::bytes_text(token) << " for each token\n";
 }
 
 }  // namespace
@@ -65,17 +129,11 @@ void check_language_model(const std::string& path, const std::string& golden, st
                       " is a language model; give golden results to compare with: "
                       "`taper check MODEL GOLDEN.safetensors`");
   const io::SafeTensors want = io::read_safetensors(golden);
-  if (llm::is_encoder(path)) return check_encoder(path, want, golden, out);
-  llm::LoadOptions load;
-  load.most_capacity = longest_golden_text;
-  const llm::Model model = llm::load(path, load);
-  const std::string prefix = prefix_of(model, want);
-  llm::EagerRunner eager_runner(*model.decoder);
-  bool passed = print(out, "eager", compare_with_golden(eager_runner, want, prefix));
-  Exporter exporter;
-  add_methods(exporter, *model.decoder, {.chunk = longest_golden_text, .all_logits = true});
-  llm::ProgramRunner program(exporter.write(ExportOptions{.exact = true}), eager::threads());
-  passed = print(out, "program", compare_with_golden(program, want, prefix)) && passed;
+  const bool passed = llm::is_encoder(path)           ? check_encoder(path, want, out)
+                      : llm::is_seq2seq(path)         ? check_seq2seq(path, want, out)
+                      : llm::is_image_model(path)     ? check_image_model(path, want, out)
+                      : llm::is_vision_language(path) ? check_vision(path, want, out)
+                                                      : check_decoder(path, want, out);
   if (!passed) throw ExportError("the results of " + path + " differ from " + golden);
 }
 
@@ -88,24 +146,30 @@ void export_language_model(const std::string& path, const std::string& output,
   written.stage = [&](const std::string& stage) { stages.begin(stage); };
   if (choice.quantization != nullptr) choice.quantization->add_to(written, stages);
   stages.begin("loading");
-  if (llm::is_encoder(path)) {
+  const bool encodes = llm::is_encoder(path);
+  if (encodes || llm::is_image_model(path)) {
     if (choice.context || choice.all_logits)
       throw ExportError(path + ": an encoder has neither a context nor logits");
-    out << export_encoder(path, output, written);
+    out << (encodes ? export_plain(*llm::load_encoder(path), output, written)
+                    : export_plain(*llm::load_image_model(path), output, written));
     return;
   }
   llm::LoadOptions load;
   load.capacity = choice.context.value_or(0);
+  if (llm::is_seq2seq(path)) {
+    out << export_writer(*llm::load_seq2seq(path, load), output, choice, written);
+    return;
+  }
+  if (llm::is_vision_language(path)) {
+    const auto model = llm::load_vision_language(path, load);
+    const emit::Report report = export_writer(*model, output, choice, written);
+    print(out, report, model->config.text);
+    return;
+  }
   const llm::Model model = llm::load(path, load);
   stages.begin("tracing");
-  Exporter exporter;
   const std::vector<io::Asset> assets = llm::text_assets(path, model.config);
-  for (const io::Asset& asset : assets) exporter.asset(asset);
-  add_methods(exporter, *model.decoder, {.chunk = choice.chunk, .all_logits = choice.all_logits});
-  const emit::Report report = exporter.write(output, written);
-  const int64_t token = cache_bytes_of_token(model.config), positions = model.config.capacity;
-  out << report << "a context of " << positions << " tokens takes "
-      << io::bytes_text(token * positions) << ": " << io::bytes_text(token) << " for each token\n";
+  print(out, export_writer(*model.decoder, output, choice, written, assets), model.config);
   if (assets.empty())
     out << "without a tokenizer, which " << io::printable(path)
         << " lacks: programs must give it tokens, not text\n";

@@ -140,6 +140,16 @@ CachedAttentionOptions Attention::scores() const {
   return o;
 }
 
+/// (batch, heads, n, head_dim) -> (batch, n, heads, head_dim)
+Tensor Attention::attend(const Tensor& queries, const Step& step) {
+  if (!step.score_bias.defined())
+    return attention_cached(queries, cache.key, cache.value, step.start, scores());
+  const bool shares_keys = config_.kv_heads != config_.heads;
+  return scaled_dot_product_attention(queries, cache.key, cache.value, step.score_bias, 0, false,
+                                      config_.attention_scale, shares_keys)
+      .transpose(1, 2);
+}
+
 Tensor Attention::forward(const Tensor& x, const Step& step) {
   Heads heads = project(x);
   const bool norms_heads = q_norm && options_.qk_norm != AttentionOptions::QkNorm::all_heads;
@@ -148,7 +158,7 @@ Tensor Attention::forward(const Tensor& x, const Step& step) {
   const Tensor queries = rotate(heads.q.transpose(1, 2), rotation);
   const Tensor keys = rotate(heads.k.transpose(1, 2), rotation);
   cache.write(keys, heads.v.transpose(1, 2), step.start);
-  const Tensor y = attention_cached(queries, cache.key, cache.value, step.start, scores());
+  const Tensor y = attend(queries, step);
   return out(y.reshape({x.size(0), x.size(1), config_.heads * config_.head_dim}));
 }
 

@@ -68,6 +68,7 @@ class Attention : public nn::Module {
   void make_projections(const Weights& weights);
   void make_norms(const Weights& weights);
   eager::CachedAttentionOptions scores() const;
+  Tensor attend(const Tensor& queries, const Step& step);
 
   Config config_;
   int64_t layer_;

@@ -13,6 +13,13 @@ Linear::Linear(const Weights& weights, int64_t in, int64_t out, Stored stored)
   set_names();
 }
 
+Linear::Linear(const Weights& joint, int64_t in, int64_t out, int64_t count, int64_t index)
+    : weight(narrow(joint.matrix(count * out, in, "in_proj_weight"), 0, index * out, out)) {
+  const Tensor biases = joint.vector_if({count * out}, "in_proj_bias");
+  if (biases.defined()) bias = narrow(biases, 0, index * out, out);
+  set_names();
+}
+
 Tensor Linear::forward(const Tensor& x, Location here) {
   const Tensor w = weight.widened();
   return linear(x, stored_ == Stored::in_out ? w.t(here) : w, bias, here);

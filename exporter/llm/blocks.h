@@ -14,6 +14,9 @@ class Linear : public nn::Layer {
  public:
   enum class Stored : uint8_t { out_in, in_out };  ///< GPT-2 stores weights the other way round
   Linear(const Weights& weights, int64_t in, int64_t out, Stored stored = Stored::out_in);
+  /// One of `count` projections in a matrix called in_proj_weight, as torch.nn.MultiheadAttention
+  /// stores them.
+  Linear(const Weights& joint, int64_t in, int64_t out, int64_t count, int64_t index);
   /// With the weight of an embedding.
   explicit Linear(const Weight& shared) : weight(shared) { set_names(); }
 

@@ -47,6 +47,15 @@ struct Config {
   int64_t kernel = 0;                ///< of convolutions
   int64_t inner = 0, state = 0, step_rank = 0;  ///< of state-space blocks (Mamba)
 
+  // ---- of models that read a source ----
+  int64_t source_capacity = 0;   ///< positions of the caches of cross attention
+  int64_t distance_buckets = 0;  ///< of relative positions (T5)
+  int64_t bucket_distance = 0;   ///< farther ones share the last bucket
+
+  // ---- of models with images ----
+  int64_t projection = 0;    ///< features of an embedding (SigLIP's texts)
+  int64_t image_token = -1;  ///< whose places features of images take
+
   // ---- what the caller asks for ----
   int64_t batch = 1;     ///< rows of the caches
   int64_t capacity = 0;  ///< positions of the caches

@@ -1,5 +1,7 @@
 #include "taper/exporter/llm/decoder.h"
 
+#include <cmath>
+
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/llm/families.h"
 #include "taper/exporter/llm/read_config.h"
@@ -27,14 +29,24 @@ Tensor rotary_factors(const Config& c, const Weights& weights) {
   return weights["rotary_factors"].vector_if({c.rotary.dims / 2}, "weight");
 }
 
+/// Features, in order, at the places where `places` (batch, n) is true.
+Tensor put_features(const Tensor& x, const Tensor& places, const Tensor& features) {
+  const Dim batch = x.size(0), n = x.size(1), hidden = x.size(2);
+  const Tensor count = cumsum(places.to(DType::i64).reshape({batch * n}), 0);
+  const Tensor rows = index_select(features, 0, clamp_min(count - 1, 0));
+  return where(places.unsqueeze(-1), rows.reshape({batch, n, hidden}), x);
+}
+
 }  // namespace
 
 Decoder::Decoder(const Config& c, const Weights& weights)
+    : Decoder(c, weights, family_named(c.family)) {}
+
+Decoder::Decoder(const Config& c, const Weights& weights, const Family& family)
     : config(c),
       embedding(std::make_unique<Embedding>(weights["embedding"], c.vocabulary, c.hidden)),
       rotary_(c.rotary, rotary_factors(c, weights)),
       local_rotary_(c.local_rotary, {}) {
-  const Family& family = family_named(c.family);
   const auto make_norm = [&](const char* part) {
     return std::make_unique<Norm>(weights[part], Ints{c.hidden}, c.norm_eps, kind_of(family.norm));
   };
@@ -44,6 +56,9 @@ Decoder::Decoder(const Config& c, const Weights& weights)
   if (weights["positions"].has())
     learned_positions = std::make_unique<Embedding>(weights["positions"], c.context, c.hidden);
   if (weights["embedding_norm"].has()) embedding_norm = make_norm("embedding_norm");
+  if (c.distance_buckets > 0)
+    relative_bias =
+        std::make_unique<RelativeBias>(c, weights["layers"][int64_t{0}]["attention"], false);
   for (int64_t i = 0; i < c.layers; ++i)
     layers.push_back(family.make_layer(c, weights["layers"][i], i));
   norm = make_norm("norm");
@@ -57,11 +72,24 @@ Decoder::Decoder(const Config& c, const Weights& weights)
 Step Decoder::step(const Tensor& ids, const Tensor& start) const {
   const Tensor count = cumsum(ones_like(ids), 1) - 1;
   const Tensor positions = start.unsqueeze(1) + count;
-  return {start, positions, rotary_.at(positions), local_rotary_.at(positions)};
+  return {start,
+          positions,
+          rotary_.at(positions),
+          local_rotary_.at(positions),
+          relative_bias ? score_bias(positions) : Tensor(),
+          {}};
 }
 
-Tensor Decoder::embed(const Tensor& ids, const Step& step) {
+/// Of the whole cache: later positions are hidden.
+Tensor Decoder::score_bias(const Tensor& positions) const {
+  const Tensor keys = arange(config.capacity, DType::i64);
+  const Tensor later = gt(keys, positions.unsqueeze(1).unsqueeze(-1));  // (batch, 1, n, capacity)
+  return masked_fill(relative_bias->at(positions, keys), later, -INFINITY);
+}
+
+Tensor Decoder::embed(const Tensor& ids, const Step& step, const Tensor& features) {
   Tensor x = (*embedding)(ids);
+  if (features.defined()) x = put_features(x, eq(ids, config.image_token), features);
   if (config.embedding_scale != 1) x = x * config.embedding_scale;
   if (learned_positions) x = x + (*learned_positions)(step.positions);
   return embedding_norm ? (*embedding_norm)(x) : x;
@@ -80,8 +108,9 @@ Decoder::Result Decoder::forward(const Tensor& ids, const Tensor& start,
   const auto keep = [&](const Tensor& x) {
     if (options.keep_hidden) result.hidden.push_back(x);
   };
-  const Step now = step(ids, start);
-  Tensor x = embed(ids, now);
+  Step now = step(ids, start);
+  now.source_last = options.source_last;
+  Tensor x = embed(ids, now, options.features);
   keep(x);
   for (const auto& layer : layers) {
     x = (*layer)(x, now);

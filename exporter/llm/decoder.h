@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "taper/exporter/llm/attention.h"
+#include "taper/exporter/llm/relative_bias.h"
 
 namespace taper::llm {
 
@@ -18,24 +19,35 @@ class DecoderLayer : public nn::Module {
     eager::ModuleScope scope(name());
     return forward(x, step);
   }
+  /// Computes what cross attention needs of a source: states (batch, m, hidden) of an encoder.
+  virtual void read_source(const Tensor&) {}
 };
+
+struct Family;
 
 struct DecoderOptions {
   bool all_logits = false;   ///< of every new token, else only of the last one
   bool keep_hidden = false;  ///< fills `hidden`
+  Tensor source_last;        ///< see Step; only for models that read a source
+  /// (m, hidden): they take the places of the image tokens of this call, row by row. A call with
+  /// more of these tokens is an error.
+  Tensor features;
 };
 
 class Decoder : public nn::Module {
  public:
+  /// Of the family that the configuration names.
   Decoder(const Config& config, const Weights& weights);
+  Decoder(const Config& config, const Weights& weights, const Family& family);
 
   Config config;
   std::unique_ptr<Embedding> embedding, learned_positions;
   std::unique_ptr<Norm> embedding_norm;
+  std::unique_ptr<RelativeBias> relative_bias;
   std::vector<std::unique_ptr<DecoderLayer>> layers;
   std::unique_ptr<Norm> norm;
   std::unique_ptr<Linear> head;
-  TAPER_MODULE(embedding, learned_positions, embedding_norm, layers, norm, head)
+  TAPER_MODULE(embedding, learned_positions, embedding_norm, relative_bias, layers, norm, head)
 
   struct Result {
     Tensor logits;               ///< (batch, 1 or n, vocabulary)
@@ -48,7 +60,8 @@ class Decoder : public nn::Module {
 
  private:
   Step step(const Tensor& ids, const Tensor& start) const;
-  Tensor embed(const Tensor& ids, const Step& step);
+  Tensor score_bias(const Tensor& positions) const;
+  Tensor embed(const Tensor& ids, const Step& step, const Tensor& features);
   Tensor logits(const Tensor& x);
 
   RotaryTable rotary_, local_rotary_;
@@ -67,6 +80,9 @@ struct LoadOptions {
   int64_t batch = 1;
   std::string config = "config.json";  ///< the name of the configuration in a folder
 };
+
+/// Sets what the caller asks for. Throws ExportError.
+void apply(const LoadOptions& options, Config& config);
 
 /// Loads a Hugging Face folder or a .gguf file. Weights stay in the mapped files where they can.
 /// Throws ExportError, which names the file.

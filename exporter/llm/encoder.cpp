@@ -8,35 +8,16 @@ namespace taper::llm {
 
 using namespace eager;
 
-namespace {
-
-/// (batch, n, hidden) -> (batch, heads, n, hidden / heads)
-Tensor in_heads(const Tensor& x, int64_t heads) {
-  return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
-}
-
-}  // namespace
-
 EncoderLayer::EncoderLayer(const Config& c, const Weights& weights)
-    : q(weights["attention.q"], c.hidden, c.hidden),
-      k(weights["attention.k"], c.hidden, c.hidden),
-      v(weights["attention.v"], c.hidden, c.hidden),
-      out(weights["attention.out"], c.hidden, c.hidden),
+    : attention(c, weights["attention"]),
       attention_norm(weights["attention_post_norm"], {c.hidden}, c.norm_eps, Norm::Kind::layer),
       mlp(c, weights["mlp"]),
-      mlp_norm(weights["mlp_post_norm"], {c.hidden}, c.norm_eps, Norm::Kind::layer),
-      heads_(c.heads) {
+      mlp_norm(weights["mlp_post_norm"], {c.hidden}, c.norm_eps, Norm::Kind::layer) {
   set_names();
 }
 
-Tensor EncoderLayer::attend(const Tensor& x, const Tensor& seen) {
-  const Tensor y = scaled_dot_product_attention(in_heads(q(x), heads_), in_heads(k(x), heads_),
-                                                in_heads(v(x), heads_), seen);
-  return out(y.transpose(1, 2).reshape(x.sizes()));
-}
-
 Tensor EncoderLayer::forward(const Tensor& input, const Tensor& seen) {
-  const Tensor x = attention_norm(input + attend(input, seen));
+  const Tensor x = attention_norm(input + attention(input, seen));
   return mlp_norm(x + mlp(x));
 }
 
@@ -83,12 +64,7 @@ Tensor mean_embedding(const Tensor& last, const Tensor& mask) {
   return mean / sqrt(sum(mean * mean, {1}, true));
 }
 
-bool is_encoder(const std::string& path) {
-  if (!huggingface::is_model_folder(path)) return false;
-  const nlohmann::json config =
-      huggingface::read_json_object(std::filesystem::path(path) / "config.json");
-  return config.value("model_type", nlohmann::json()) == "bert";
-}
+bool is_encoder(const std::string& path) { return huggingface::model_type(path) == "bert"; }
 
 std::unique_ptr<Encoder> load_encoder(const std::string& path) {
   const huggingface::Folder folder(path);

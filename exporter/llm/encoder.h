@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "taper/exporter/llm/blocks.h"
+#include "taper/exporter/llm/full_attention.h"
 
 namespace taper::llm {
 
@@ -13,17 +13,13 @@ namespace taper::llm {
 class EncoderLayer : public nn::Module {
  public:
   EncoderLayer(const Config& config, const Weights& weights);
-  Linear q, k, v, out;
+  FullAttention attention;
   Norm attention_norm;
   PlainMlp mlp;
   Norm mlp_norm;
-  TAPER_LAYER(q, k, v, out, attention_norm, mlp, mlp_norm)
+  TAPER_LAYER(attention, attention_norm, mlp, mlp_norm)
   /// x (batch, n, hidden); `seen`: bool (batch, 1, 1, n), the tokens that are no padding.
   Tensor forward(const Tensor& x, const Tensor& seen);
-
- private:
-  Tensor attend(const Tensor& x, const Tensor& seen);
-  int64_t heads_;
 };
 
 class Encoder : public nn::Module {

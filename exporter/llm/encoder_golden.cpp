@@ -1,17 +1,13 @@
-#include <algorithm>
-#include <cmath>
-
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/eager.h"
-#include "taper/exporter/eager/files.h"
-#include "taper/exporter/llm/golden.h"
+#include "taper/exporter/llm/golden_values.h"
 
 namespace taper::llm {
 namespace {
 
 using namespace eager;
 
-constexpr double hidden_tolerance = 1e-4, embedding_tolerance = 1e-5;
+constexpr double embedding_tolerance = 1e-5;
 
 class Comparison {
  public:
@@ -27,8 +23,8 @@ class Comparison {
   }
 
  private:
-  bool has(const std::string& name) const { return golden_.tensors.contains(name); }
-  Tensor tensor(const std::string& name) const { return tensor_of(golden_.at(name)); }
+  bool has(const std::string& name) const { return golden_.has(name); }
+  Tensor tensor(const std::string& name) const { return golden_.tensor(name); }
 
   void whole() {
     const Tensor ids = tensor("input_ids");
@@ -45,28 +41,18 @@ class Comparison {
     // padded places may hold anything
     const Tensor seen = mask.to(DType::f32).unsqueeze(-1);
     if (has("batch.last_hidden_state"))
-      add("batch.last_hidden_state", last * seen, tensor("batch.last_hidden_state") * seen,
-          hidden_tolerance);
+      results_.push_back(compare_states("batch.last_hidden_state", last * seen,
+                                        tensor("batch.last_hidden_state") * seen));
     if (has("batch.mean_pooled_normalized"))
-      add("batch.mean_pooled_normalized", mean_embedding(last, mask),
-          tensor("batch.mean_pooled_normalized"), embedding_tolerance);
+      results_.push_back(golden_.states("batch.mean_pooled_normalized", mean_embedding(last, mask),
+                                        embedding_tolerance));
   }
   void compare(const std::string& name, const Tensor& got) {
-    if (has(name)) add(name, got, tensor(name), hidden_tolerance);
-  }
-  void add(const std::string& name, const Tensor& got, const Tensor& want, double tolerance) {
-    const std::vector<float> a = got.to_vector<float>(), b = want.to_vector<float>();
-    double most = a.size() == b.size() ? 0 : INFINITY, largest = 0;
-    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-      const double d = std::abs(double{a[i]} - double{b[i]});
-      most = std::isnan(d) ? INFINITY : std::max(most, d);
-      largest = std::max(largest, std::abs(double{b[i]}));
-    }
-    results_.push_back({name, most, tolerance * std::max(largest, 1e-30)});
+    if (has(name)) results_.push_back(golden_.states(name, got));
   }
 
   Encoder& encoder_;
-  const io::SafeTensors& golden_;
+  const GoldenValues golden_;
   std::vector<Compared> results_;
 };
 

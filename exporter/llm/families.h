@@ -23,6 +23,9 @@ struct Family {
 extern const Family llama, gemma, olmo, cohere, phi, falcon, neox, bloom, gpt2, stablelm, lfm2,
     mamba;
 
+/// Of models that read a source. Only `load_seq2seq` makes them.
+extern const Family t5_decoder, whisper_decoder;
+
 /// Throws ExportError, which lists the families that there are.
 const Family& family_named(const std::string& name);
 

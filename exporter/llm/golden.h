@@ -8,6 +8,7 @@
 #include "taper/exporter/io/safetensors.h"
 #include "taper/exporter/llm/decoder.h"
 #include "taper/exporter/llm/encoder.h"
+#include "taper/exporter/llm/seq2seq.h"
 
 namespace taper::llm {
 
@@ -31,6 +32,9 @@ class EagerRunner : public Runner {
   Decoder& decoder_;
 };
 
+/// (1, n)
+Tensor row_of(const std::vector<int64_t>& ids);
+
 /// One result of a comparison.
 struct Compared {
   std::string name;
@@ -41,6 +45,7 @@ struct Compared {
 
 /// Names in a file of golden results:
 ///   input_ids, logits · long.input_ids, long.logits   one call with all tokens
+///   text_only.input_ids, text_only.logits             the same of models with images
 ///   hidden.embed, hidden.layer_N, hidden.final        what the layers give in it
 ///   greedy.prompt, greedy.tokens                      the most likely continuation
 ///   decode.logits                                     the last position, with a cache
@@ -57,6 +62,35 @@ std::vector<Compared> compare_with_golden(Runner& runner, const io::SafeTensors&
 ///   batch.input_ids, .attention_mask, .last_hidden_state, .mean_pooled_normalized
 /// Hidden states within 1e-4 of their largest value, embeddings within 1e-5 of theirs.
 std::vector<Compared> compare_with_golden(Encoder& encoder, const io::SafeTensors& golden);
+
+/// A model that reads a source and writes a text.
+class Seq2SeqRunner : public Runner {
+ public:
+  struct Read {
+    Tensor last;                 ///< (1, m, hidden)
+    std::vector<Tensor> hidden;  ///< see SourceEncoder; none if the model does not tell them
+  };
+  /// Reads a source of one row: ids (1, m) or features (1, features, frames).
+  virtual Read encode(const Tensor& source) = 0;
+};
+
+class EagerSeq2SeqRunner : public Seq2SeqRunner {
+ public:
+  explicit EagerSeq2SeqRunner(Seq2Seq& model) : model_(model) {}
+  Read encode(const Tensor& source) override;
+  Tensor logits(const std::vector<int64_t>& ids, int64_t start, bool all) override;
+  std::vector<Tensor> hidden(const std::vector<int64_t>& ids) override;
+
+ private:
+  Seq2Seq& model_;
+};
+
+/// The same for a model that reads a source, input_ids or input_features:
+///   encoder_last_hidden_state, encoder_hidden.N    N = 0: what goes into the first layer
+///   decoder_input_ids, logits, decoder_hidden.N    the last one is behind the final norm
+///   greedy.prompt, greedy.tokens, decode.logits
+///   batch.input_ids, .attention_mask, .decoder_input_ids, .logits
+std::vector<Compared> compare_with_golden(Seq2SeqRunner& runner, const io::SafeTensors& golden);
 
 /// The tokens of greedy decoding after a prompt.
 std::vector<int64_t> greedy(Runner& runner, const std::vector<int64_t>& prompt, size_t count);

@@ -12,17 +12,21 @@ namespace {
 bool is_gguf(const std::filesystem::path& path) { return path.extension() == ".gguf"; }
 
 Model build(Config config, Checkpoint checkpoint, const LoadOptions& options) {
-  if (options.capacity < 0 || options.batch < 1)
-    throw ExportError("the context and the batch must be positive");
-  if (options.capacity > 0) config.capacity = options.capacity;
-  if (options.most_capacity > 0) config.capacity = std::min(config.capacity, options.most_capacity);
-  config.batch = options.batch;
+  apply(options, config);
   auto decoder = std::make_unique<Decoder>(config, Weights(checkpoint));
   checkpoint.require_all_read();
   return {config, std::move(decoder), ""};
 }
 
 }  // namespace
+
+void apply(const LoadOptions& options, Config& config) {
+  if (options.capacity < 0 || options.batch < 1)
+    throw ExportError("the context and the batch must be positive");
+  if (options.capacity > 0) config.capacity = options.capacity;
+  if (options.most_capacity > 0) config.capacity = std::min(config.capacity, options.most_capacity);
+  config.batch = options.batch;
+}
 
 bool is_language_model(const std::string& path) {
   return is_gguf(path) || huggingface::is_model_folder(path);

@@ -1,5 +1,6 @@
 #include "taper/exporter/llm/names.h"
 
+#include <algorithm>
 #include <map>
 
 #include "taper/exporter/base/error.h"
@@ -9,15 +10,27 @@ namespace {
 
 using Spellings = std::vector<std::string>;
 
+/// Models of several parts: the names of one part begin with its name, such as "encoder.".
+const std::map<std::string, Spellings> towers = {
+    {"encoder", {"encoder.", "model.encoder."}},
+    {"decoder", {"", "decoder.", "model.decoder."}},
+    {"vision",
+     {"", "vision_model.", "vision_tower.", "vision_tower.vision_model.", "model.vision_tower.",
+      "model.vision_tower.vision_model.", "model.vision_model."}},
+    {"text", {"text_model."}},
+    {"language", {"language_model.", "model.text_model.", "model.language_model.", "model.", ""}},
+};
+
 /// Parts of the whole model.
 const std::map<std::string, Spellings> model_parts = {
     {"embedding",
      {"model.embed_tokens", "transformer.wte", "transformer.word_embeddings", "gpt_neox.embed_in",
-      "backbone.embeddings", "embeddings.word_embeddings", "bert.embeddings.word_embeddings",
-      "token_embd"}},
+      "backbone.embeddings", "shared", "embed_tokens", "embeddings.token_embedding",
+      "embeddings.word_embeddings", "bert.embeddings.word_embeddings", "token_embd"}},
+    {"shared_embedding", {"embed_tokens"}},
     {"positions",
-     {"transformer.wpe", "embeddings.position_embeddings", "bert.embeddings.position_embeddings",
-      "position_embd"}},
+     {"transformer.wpe", "embed_positions", "embeddings.position_embedding",
+      "embeddings.position_embeddings", "bert.embeddings.position_embeddings", "position_embd"}},
     {"token_types",
      {"embeddings.token_type_embeddings", "bert.embeddings.token_type_embeddings", "token_types"}},
     {"embedding_norm",
@@ -26,48 +39,78 @@ const std::map<std::string, Spellings> model_parts = {
     {"pooler", {"pooler.dense", "bert.pooler.dense"}},
     {"norm",
      {"model.norm", "model.final_layernorm", "model.embedding_norm", "transformer.ln_f",
-      "gpt_neox.final_layer_norm", "backbone.norm_f", "output_norm"}},
-    {"head", {"lm_head", "embed_out", "output"}},
+      "gpt_neox.final_layer_norm", "backbone.norm_f", "final_layer_norm", "layer_norm",
+      "post_layernorm", "norm", "output_norm"}},
+    {"head", {"lm_head", "proj_out", "embed_out", "output"}},
     {"rotary_factors", {"rope_freqs"}},
+    {"projector.first", {"multi_modal_projector.linear_1"}},
+    {"projector.second", {"multi_modal_projector.linear_2"}},
+    {"projector.joint", {"connector.modality_projection.proj"}},
+    {"convolution_1", {"conv1"}},
+    {"convolution_2", {"conv2"}},
+    {"patches", {"embeddings.patch_embedding"}},
+    {"image_tokens", {"embeddings"}},
+    {"first_norm", {"pre_layrnorm", "pre_layernorm"}},
+    {"pooling", {"head"}},
+    {"pooling.attention", {"head.attention"}},
+    {"pooling.attention.out", {"head.attention.out_proj"}},
+    {"pooling.norm", {"head.layernorm"}},
+    {"pooling.mlp.gate", {"head.mlp.gate_proj"}},
+    {"pooling.mlp.up", {"head.mlp.fc1"}},
+    {"pooling.mlp.down", {"head.mlp.fc2"}},
 };
 
-const Spellings layer_prefixes = {"model.layers.",
-                                  "transformer.h.",
-                                  "gpt_neox.layers.",
-                                  "backbone.layers.",
-                                  "encoder.layer.",
-                                  "bert.encoder.layer.",
-                                  "blk."};
+const Spellings layer_prefixes = {"model.layers.",    "transformer.h.",
+                                  "gpt_neox.layers.", "backbone.layers.",
+                                  "encoder.layer.",   "bert.encoder.layer.",
+                                  "layers.",          "block.",
+                                  "encoder.layers.",  "blk."};
 
 /// Parts of a layer. '#' stands for the number of an expert. The order counts: what other families
 /// call post_attention_layernorm stands before the MLP in some, behind attention in others.
 const std::map<std::string, Spellings> layer_parts = {
     {"attention_norm",
-     {"input_layernorm", "ln_1", "ln_attn", "operator_norm", "norm", "attn_norm"}},
+     {"input_layernorm", "ln_1", "ln_attn", "operator_norm", "self_attn_layer_norm", "layer_norm1",
+      "layer.0.layer_norm", "norm", "attn_norm"}},
     {"attention_post_norm",
      {"post_attention_layernorm", "post_attention_norm", "attention.output.LayerNorm"}},
     {"mlp_norm",
-     {"pre_feedforward_layernorm", "ln_2", "ln_mlp", "ffn_norm", "post_attention_layernorm"}},
+     {"pre_feedforward_layernorm", "ln_2", "ln_mlp", "ffn_norm", "post_attention_layernorm",
+      "layer_norm2", "final_layer_norm", "layer.2.layer_norm", "layer.1.layer_norm"}},
     {"mlp_post_norm", {"post_feedforward_layernorm", "post_ffw_norm", "output.LayerNorm"}},
-    {"attention.q", {"self_attn.q_proj", "attn_q", "attention.self.query"}},
-    {"attention.k", {"self_attn.k_proj", "attn_k", "attention.self.key"}},
-    {"attention.v", {"self_attn.v_proj", "attn_v", "attention.self.value"}},
+    {"attention", {"self_attn"}},
+    {"attention.q",
+     {"self_attn.q_proj", "attn_q", "attention.self.query", "layer.0.SelfAttention.q"}},
+    {"attention.k",
+     {"self_attn.k_proj", "attn_k", "attention.self.key", "layer.0.SelfAttention.k"}},
+    {"attention.v",
+     {"self_attn.v_proj", "attn_v", "attention.self.value", "layer.0.SelfAttention.v"}},
     {"attention.qkv",
      {"self_attn.qkv_proj", "self_attention.query_key_value", "attention.query_key_value",
       "attn.c_attn", "attn_qkv"}},
     {"attention.out",
      {"self_attn.o_proj", "self_attn.out_proj", "self_attn.dense", "self_attention.dense",
-      "attention.dense", "attn.c_proj", "attn_output", "attention.output.dense"}},
+      "attention.dense", "attn.c_proj", "attn_output", "attention.output.dense",
+      "layer.0.SelfAttention.o"}},
+    {"attention.relative_bias", {"layer.0.SelfAttention.relative_attention_bias"}},
+    {"cross_norm", {"encoder_attn_layer_norm", "layer.1.layer_norm"}},
+    {"cross.q", {"encoder_attn.q_proj", "layer.1.EncDecAttention.q"}},
+    {"cross.k", {"encoder_attn.k_proj", "layer.1.EncDecAttention.k"}},
+    {"cross.v", {"encoder_attn.v_proj", "layer.1.EncDecAttention.v"}},
+    {"cross.out", {"encoder_attn.out_proj", "layer.1.EncDecAttention.o"}},
     {"attention.q_norm", {"self_attn.q_norm", "self_attn.q_layernorm", "attn_q_norm"}},
     {"attention.k_norm", {"self_attn.k_norm", "self_attn.k_layernorm", "attn_k_norm"}},
-    {"mlp.gate", {"mlp.gate_proj", "feed_forward.w1", "ffn_gate"}},
+    {"mlp.gate",
+     {"mlp.gate_proj", "feed_forward.w1", "ffn_gate", "layer.1.DenseReluDense.wi_0",
+      "layer.2.DenseReluDense.wi_0"}},
     {"mlp.up",
      {"mlp.up_proj", "feed_forward.w3", "mlp.fc1", "mlp.dense_h_to_4h", "mlp.c_fc", "ffn_up",
-      "intermediate.dense"}},
+      "intermediate.dense", "fc1", "layer.1.DenseReluDense.wi", "layer.2.DenseReluDense.wi",
+      "layer.1.DenseReluDense.wi_1", "layer.2.DenseReluDense.wi_1"}},
     {"mlp.gate_up", {"mlp.gate_up_proj", "ffn_up"}},
     {"mlp.down",
      {"mlp.down_proj", "feed_forward.w2", "mlp.fc2", "mlp.dense_4h_to_h", "mlp.c_proj", "ffn_down",
-      "output.dense"}},
+      "output.dense", "fc2", "layer.1.DenseReluDense.wo", "layer.2.DenseReluDense.wo"}},
     {"router", {"mlp.gate", "block_sparse_moe.gate", "ffn_gate_inp"}},
     {"experts.gate", {"mlp.experts.#.gate_proj", "block_sparse_moe.experts.#.w1"}},
     {"experts.up", {"mlp.experts.#.up_proj", "block_sparse_moe.experts.#.w3"}},
@@ -89,18 +132,20 @@ const Spellings& find(const std::map<std::string, Spellings>& table, const std::
   return at->second;
 }
 
-/// "layers.3.experts.up.5.weight": the number behind the part is that of the expert.
+/// "decoder.layers.3.experts.up.5.weight": the number behind the part is that of the expert.
 struct Parts {
-  std::string layer, part, expert, suffix;
+  std::string tower, layer, part, expert, suffix;
 };
 Parts parts_of(const std::string& name) {
   Parts p;
   std::string rest = name;
+  if (const std::string first = name.substr(0, name.find('.')); towers.contains(first))
+    p.tower = first, rest = name.substr(first.size() + 1);
   if (rest.starts_with("layers.")) {
     const size_t end = rest.find('.', 7);
     p.layer = rest.substr(7, end - 7), rest = rest.substr(end + 1);
   }
-  const size_t dot = rest.rfind('.');
+  const size_t dot = std::min(rest.rfind('.'), rest.size());
   p.suffix = rest.substr(dot), rest = rest.substr(0, dot);
   const size_t number = rest.rfind('.');
   if (number != std::string::npos &&
@@ -113,19 +158,19 @@ Parts parts_of(const std::string& name) {
 }  // namespace
 
 std::vector<std::string> spellings(const std::string& name) {
+  static const Spellings none = {""};
   const Parts p = parts_of(name);
-  std::vector<std::string> all;
-  if (p.layer.empty()) {
-    for (const std::string& part : find(model_parts, p.part, name)) all.push_back(part + p.suffix);
-    return all;
-  }
+  if (p.suffix.empty()) return {p.part};  // a number that belongs to no part
   // A_log and D of a mixer have no suffix
   if (p.part == "mixer") return {"backbone.layers." + p.layer + ".mixer" + p.suffix};
-  for (std::string part : find(layer_parts, p.part, name)) {
+  Spellings parts = find(p.layer.empty() ? model_parts : layer_parts, p.part, name);
+  for (std::string& part : parts)
     if (const size_t at = part.find('#'); at != std::string::npos) part.replace(at, 1, p.expert);
-    for (const std::string& prefix : layer_prefixes)
-      all.push_back(prefix + p.layer + "." + part + p.suffix);
-  }
+  std::vector<std::string> all;
+  for (const std::string& tower : p.tower.empty() ? none : towers.at(p.tower))
+    for (const std::string& part : parts)
+      for (const std::string& prefix : p.layer.empty() ? none : layer_prefixes)
+        all.push_back(tower + (p.layer.empty() ? "" : prefix + p.layer + ".") + part + p.suffix);
   return all;
 }
 

@@ -6,21 +6,90 @@
 
 namespace taper::llm {
 
-void add_methods(Exporter& exporter, Decoder& decoder, const ProgramOptions& options) {
-  const int64_t chunk = std::min(options.chunk, decoder.config.capacity);
+namespace {
+
+constexpr int64_t most_images = 64;  // of a call
+
+/// The new tokens of a call.
+Dim tokens_of(const Config& config, const ProgramOptions& options) {
+  const int64_t chunk = std::min(options.chunk, config.capacity);
   if (chunk < 1) throw ExportError("a chunk must have at least one token");
-  const Dim n = chunk == 1 ? Dim(1) : Dim::symbol("n", 1, chunk), batch(decoder.config.batch);
+  return chunk == 1 ? Dim(1) : Dim::symbol("n", 1, chunk);
+}
+
+/// `run(ids, start, options)` gives the logits.
+template <class Run>
+void add_decoder_methods(Exporter& exporter, const Config& config, const ProgramOptions& options,
+                         const Run& run) {
+  const Dim n = tokens_of(config, options), batch(config.batch);
   const auto add = [&](const char* name, bool all) {
     exporter.method(name,
-                    [&decoder, all](const Tensor& ids, const Tensor& start) {
+                    [run, all](const Tensor& ids, const Tensor& start) {
                       const eager::NoGrad guard;
-                      return decoder(ids, start, DecoderOptions{.all_logits = all}).logits;
+                      DecoderOptions of_call;
+                      of_call.all_logits = all;
+                      return run(ids, start, of_call);
                     },
                     {input("ids", {batch, n}, DType::i64), input("start", {batch}, DType::i64)},
                     {"logits"});
   };
   add("forward", false);
   if (options.all_logits) add("forward_all", true);
+}
+
+}  // namespace
+
+void add_methods(Exporter& exporter, Decoder& decoder, const ProgramOptions& options) {
+  add_decoder_methods(exporter, decoder.config, options,
+                      [&](const Tensor& ids, const Tensor& start, const DecoderOptions& of_call) {
+                        return decoder(ids, start, of_call).logits;
+                      });
+}
+
+void add_methods(Exporter& exporter, Seq2Seq& model, const ProgramOptions& options) {
+  const Config& source = model.config.encoder;
+  const Dim batch(source.batch);
+  if (model.config.features > 0)
+    exporter.method("encode", [&](const Tensor& features) { return model.encode(features).last; },
+                    {input("features", {batch, model.config.features, model.config.frames()})},
+                    {"last"});
+  else
+    exporter.method(
+        "encode",
+        [&](const Tensor& ids, const Tensor& lengths) { return model.encode(ids, lengths).last; },
+        {input("ids", {batch, Dim::symbol("m", 1, source.capacity)}, DType::i64),
+         input("lengths", {batch}, DType::i64)},
+        {"last"});
+  add_decoder_methods(exporter, model.config.decoder, options,
+                      [&](const Tensor& ids, const Tensor& start, const DecoderOptions& of_call) {
+                        return model(ids, start, of_call).logits;
+                      });
+}
+
+void add_methods(Exporter& exporter, VisionLanguage& model, const ProgramOptions& options) {
+  Decoder& decoder = *model.decoder;
+  add_methods(exporter, decoder, options);
+  const ImageConfig& image = model.config.image;
+  exporter.method("embed_image", [&](const Tensor& pixels) { return model.embed_image(pixels); },
+                  {input("pixels", {Dim::symbol("images", 1, most_images), image.channels,
+                                    image.image, image.image})},
+                  {"features"});
+  const Dim n = tokens_of(decoder.config, options), batch(decoder.config.batch),
+            m = Dim::symbol("m", 1, decoder.config.capacity * decoder.config.batch);
+  const auto add = [&](const char* name, bool all) {
+    exporter.method(name,
+                    [&decoder, all](const Tensor& ids, const Tensor& start, const Tensor& given) {
+                      const eager::NoGrad guard;
+                      DecoderOptions of_call;
+                      of_call.all_logits = all, of_call.features = given;
+                      return decoder(ids, start, of_call).logits;
+                    },
+                    {input("ids", {batch, n}, DType::i64), input("start", {batch}, DType::i64),
+                     input("features", {m, decoder.config.hidden})},
+                    {"logits"});
+  };
+  add("forward_features", false);
+  if (options.all_logits) add("forward_features_all", true);
 }
 
 void add_methods(Exporter& exporter, Encoder& encoder, int64_t batch) {
@@ -38,12 +107,12 @@ void add_methods(Exporter& exporter, Encoder& encoder, int64_t batch) {
                   {ids("ids"), ids("mask")}, {"embedding"});
 }
 
-struct ProgramRunner::Parts {
+struct MemoryProgram::Parts {
   std::vector<std::byte> bytes;  // at a multiple of 16, as operator new gives them
   std::optional<Module> module;
 };
 
-ProgramRunner::ProgramRunner(std::vector<std::byte> program, const Threads* threads)
+MemoryProgram::MemoryProgram(std::vector<std::byte> program, const Threads* threads)
     : parts_(std::make_unique<Parts>()) {
   parts_->bytes = std::move(program);
   std::string why;
@@ -55,16 +124,52 @@ ProgramRunner::ProgramRunner(std::vector<std::byte> program, const Threads* thre
   if (!module.ok()) throw ExportError("load: " + why);
   parts_->module.emplace(std::move(*module));
 }
-ProgramRunner::~ProgramRunner() = default;
+MemoryProgram::~MemoryProgram() = default;
+
+std::vector<Tensor> MemoryProgram::execute(const std::string& method,
+                                           const std::vector<Tensor>& inputs) {
+  std::vector<Input> given;
+  for (const Tensor& t : inputs) given.emplace_back(t.ref());
+  const Result<std::vector<OwnedTensor>> results = parts_->module->execute(method, given);
+  if (!results.ok()) throw ExportError("execute: " + parts_->module->message());
+  std::vector<Tensor> tensors;
+  for (const OwnedTensor& t : results.value())
+    tensors.push_back(Tensor::from_bytes(t.bytes.data(), t.bytes.size(), t.dtype,
+                                         {t.sizes.begin(), t.sizes.end()}));
+  return tensors;
+}
+
+namespace {
+
+Tensor logits_of(MemoryProgram& program, const std::vector<int64_t>& ids, int64_t start, bool all) {
+  return program.execute(all ? "forward_all" : "forward", {row_of(ids), row_of({start})[0]})[0][0];
+}
+
+}  // namespace
 
 Tensor ProgramRunner::logits(const std::vector<int64_t>& ids, int64_t start, bool all) {
-  const auto count = static_cast<index_t>(ids.size());
-  const Result<std::vector<OwnedTensor>> results = parts_->module->execute(
-      all ? "forward_all" : "forward", {Input(ids.data(), {1, count}), Input(&start, {1})});
-  if (!results.ok()) throw ExportError("execute: " + parts_->module->message());
-  const OwnedTensor& logits = results.value()[0];
-  return Tensor::from_bytes(logits.bytes.data(), logits.bytes.size(), logits.dtype,
-                            {logits.sizes[1], logits.sizes[2]});
+  return logits_of(program_, ids, start, all);
+}
+
+Tensor ProgramSeq2SeqRunner::logits(const std::vector<int64_t>& ids, int64_t start, bool all) {
+  return logits_of(program_, ids, start, all);
+}
+
+Seq2SeqRunner::Read ProgramSeq2SeqRunner::encode(const Tensor& source) {
+  std::vector<Tensor> inputs = {source};
+  if (source.dtype() == DType::i64) inputs.push_back(row_of({source.size(1).value()})[0]);
+  return {program_.execute("encode", inputs)[0], {}};
+}
+
+Tensor ProgramVisionRunner::embed_image(const Tensor& pixels) {
+  return program_.execute("embed_image", {pixels})[0];
+}
+
+Tensor ProgramVisionRunner::logits_with(const std::vector<int64_t>& ids, int64_t start, bool all,
+                                        const Tensor& features) {
+  if (!features.defined()) return logits_of(program_, ids, start, all);
+  return program_.execute(all ? "forward_features_all" : "forward_features",
+                          {row_of(ids), row_of({start})[0], features})[0][0];
 }
 
 }  // namespace taper::llm

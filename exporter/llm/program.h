@@ -11,6 +11,8 @@
 #include "taper/exporter/exporter.h"
 #include "taper/exporter/llm/encoder.h"
 #include "taper/exporter/llm/golden.h"
+#include "taper/exporter/llm/image_runner.h"
+#include "taper/exporter/llm/vision_language_runner.h"
 
 namespace taper::llm {
 
@@ -27,17 +29,90 @@ void add_methods(Exporter& exporter, Decoder& decoder, const ProgramOptions& opt
 ///   embed    ids, mask i64 (batch, n) -> embedding f32 (batch, hidden), of length 1
 void add_methods(Exporter& exporter, Encoder& encoder, int64_t batch = 64);
 
-/// Runs a program that `add_methods` made, in memory.
-class ProgramRunner : public Runner {
+/// Traces the methods of a model that reads a source. `encode` computes the keys and values of
+/// cross attention, which are states; `forward` (and `forward_all`) is as that of a decoder.
+///   encode   ids i64 (batch, m), lengths i64 (batch) -> last f32 (batch, m, hidden)
+///            features f32 (batch, features, frames) -> last f32 (batch, m, hidden), for sounds
+void add_methods(Exporter& exporter, Seq2Seq& model, const ProgramOptions& options = {});
+
+/// Traces the methods of a model of images, for up to `batch` images or texts:
+///   embed_image  pixels f32 (batch, channels, size, size)
+///                -> embedding f32 (batch, features), last f32 (batch, m, hidden)
+///   embed_text   ids i64 (batch, n) -> embedding, last; only with texts, as is
+///   match        images f32 (a, features), texts f32 (b, features) -> logits f32 (a, b)
+void add_methods(Exporter& exporter, ImageModel& model, int64_t batch = 64);
+
+/// Traces the methods of a model that sees images and writes a text. `forward` (and `forward_all`)
+/// is as that of a decoder.
+///   embed_image  pixels f32 (images, channels, size, size) -> features f32 (m, hidden)
+///   forward_features (and forward_features_all)
+///                ids i64 (batch, n), start i64 (batch), features f32 (m, hidden) -> logits
+///                features take the places of the image tokens among ids
+void add_methods(Exporter& exporter, VisionLanguage& model, const ProgramOptions& options = {});
+
+/// A program that `add_methods` made, in memory.
+class MemoryProgram {
  public:
   /// Throws ExportError with the runtime's message, as every call does.
-  explicit ProgramRunner(std::vector<std::byte> program, const Threads* threads = nullptr);
-  ~ProgramRunner() override;
-  Tensor logits(const std::vector<int64_t>& ids, int64_t start, bool all) override;
+  explicit MemoryProgram(std::vector<std::byte> program, const Threads* threads = nullptr);
+  ~MemoryProgram();
+  std::vector<Tensor> execute(const std::string& method, const std::vector<Tensor>& inputs);
 
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
+};
+
+/// Runs the program of a decoder.
+class ProgramRunner : public Runner {
+ public:
+  explicit ProgramRunner(std::vector<std::byte> program, const Threads* threads = nullptr)
+      : program_(std::move(program), threads) {}
+  Tensor logits(const std::vector<int64_t>& ids, int64_t start, bool all) override;
+
+ private:
+  MemoryProgram program_;
+};
+
+/// Runs the program of a model that reads a source.
+class ProgramSeq2SeqRunner : public Seq2SeqRunner {
+ public:
+  explicit ProgramSeq2SeqRunner(std::vector<std::byte> program, const Threads* threads = nullptr)
+      : program_(std::move(program), threads) {}
+  Read encode(const Tensor& source) override;
+  Tensor logits(const std::vector<int64_t>& ids, int64_t start, bool all) override;
+
+ private:
+  MemoryProgram program_;
+};
+
+/// Runs the program of a model of images.
+class ProgramImageRunner : public ImageRunner {
+ public:
+  explicit ProgramImageRunner(std::vector<std::byte> program, const Threads* threads = nullptr)
+      : program_(std::move(program), threads) {}
+  TowerResult embed_image(const Tensor& pixels) override;
+  TowerResult embed_text(const Tensor& ids) override;
+  Tensor match(const Tensor& images, const Tensor& texts) override;
+
+ private:
+  MemoryProgram program_;
+};
+
+/// Runs the program of a model that sees images and writes a text.
+class ProgramVisionRunner : public VisionRunner {
+ public:
+  ProgramVisionRunner(std::vector<std::byte> program, int64_t image_token,
+                      const Threads* threads = nullptr)
+      : VisionRunner(image_token), program_(std::move(program), threads) {}
+
+ protected:
+  Tensor embed_image(const Tensor& pixels) override;
+  Tensor logits_with(const std::vector<int64_t>& ids, int64_t start, bool all,
+                     const Tensor& features) override;
+
+ private:
+  MemoryProgram program_;
 };
 
 }  // namespace taper::llm

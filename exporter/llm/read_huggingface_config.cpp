@@ -230,6 +230,7 @@ Config read_encoder_config(const json& file) {
   keys.refuse({"add_cross_attention"}, "cross attention");
   if (c.hidden % c.heads != 0)
     throw ExportError("config: " + std::to_string(c.heads) + " heads do not divide hidden_size");
+  c.attention_scale = 1 / std::sqrt(static_cast<double>(c.head_dim));
   c.norm_eps = keys.number({"layer_norm_eps"}, 1e-12);
   c.activation = activation_named(keys.text({"hidden_act"}, "gelu"));
   c.token_types = keys.integer({"type_vocab_size"}, 2);

@@ -32,6 +32,8 @@ struct Step {
   Tensor start;      ///< i64 (batch): the position of the first new token of each row
   Tensor positions;  ///< i64 (batch, n)
   Rotation rotation, local_rotation;
+  Tensor score_bias;   ///< f32 (batch, heads, n, capacity), in place of positions; or undefined
+  Tensor source_last;  ///< i64 (batch): the last position of a source, for cross attention
 
   const Rotation& rotation_of(const Config& config, int64_t layer) const {
     return config.is_windowed(layer) && local_rotation.defined() ? local_rotation : rotation;

@@ -108,12 +108,12 @@ void Checkpoint::require_all_read() const {
                     (count > 3 ? ", … (" + std::to_string(count) + ")" : ""));
 }
 
-Weight Weights::matrix(int64_t rows, int64_t columns) const {
-  return Weight(checkpoint_->read(path_ + ".weight", {rows, columns}));
+Weight Weights::matrix(int64_t rows, int64_t columns, const std::string& suffix) const {
+  return Weight(checkpoint_->read(name_of(suffix), {rows, columns}));
 }
 
 Tensor Weights::vector(const Ints& sizes, const std::string& suffix) const {
-  const Tensor stored = checkpoint_->read(path_ + "." + suffix, sizes).unpacked();
+  const Tensor stored = checkpoint_->read(name_of(suffix), sizes).unpacked();
   return stored.dtype() == DType::f32 ? stored : stored.to(DType::f32);
 }
 

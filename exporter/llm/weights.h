@@ -66,17 +66,15 @@ class Weights {
   explicit Weights(Checkpoint& checkpoint, std::string path = "")
       : checkpoint_(&checkpoint), path_(std::move(path)) {}
 
-  Weights operator[](const std::string& part) const {
-    return Weights(*checkpoint_, path_.empty() ? part : path_ + "." + part);
-  }
+  Weights operator[](const std::string& part) const { return Weights(*checkpoint_, name_of(part)); }
   Weights operator[](int64_t index) const { return (*this)[std::to_string(index)]; }
 
   /// Whether the file has this weight: `has("bias")`.
   bool has(const std::string& suffix = "weight") const {
-    return !checkpoint_->find(path_ + "." + suffix).empty();
+    return !checkpoint_->find(name_of(suffix)).empty();
   }
   /// The weight of a product or a look-up, in its stored form.
-  Weight matrix(int64_t rows, int64_t columns) const;
+  Weight matrix(int64_t rows, int64_t columns, const std::string& suffix = "weight") const;
   /// A weight of few numbers, in f32. `suffix`: "bias".
   Tensor vector(const Ints& sizes, const std::string& suffix = "weight") const;
   /// Undefined if the file has none.
@@ -86,6 +84,9 @@ class Weights {
   bool is_gguf() const { return checkpoint_->is_gguf(); }
 
  private:
+  std::string name_of(const std::string& part) const {
+    return path_.empty() ? part : path_ + "." + part;
+  }
   Checkpoint* checkpoint_;
   std::string path_;
 };

@@ -44,6 +44,13 @@ bool is_model_folder(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path / "config.json", none);
 }
 
+std::string model_type(const std::filesystem::path& path) {
+  if (!is_model_folder(path)) return "";
+  const nlohmann::json config = read_json_object(path / "config.json");
+  const auto type = config.find("model_type");
+  return type != config.end() && type->is_string() ? type->get<std::string>() : "";
+}
+
 Folder::Folder(const std::filesystem::path& path, const std::string& config) : path_(path) {
   config_ = read_json_object(path / config);
   generation_config_ = nlohmann::json::object();

@@ -21,6 +21,9 @@ struct Tensor : io::MappedTensor {
 /// Whether this is a folder with a config.json.
 bool is_model_folder(const std::filesystem::path& path);
 
+/// What the folder's config.json calls `model_type`; "" if there is none.
+std::string model_type(const std::filesystem::path& path);
+
 class Folder {
  public:
   /// Maps the weights and checks them completely: every shard that the index names, and that each

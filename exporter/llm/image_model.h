@@ -1,0 +1,40 @@
+// Models that give embeddings of images, and of texts that describe images: CLIP's vision model and
+// SigLIP.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "taper/exporter/llm/image_tower.h"
+
+namespace taper::llm {
+
+struct ImageModelConfig {
+  std::string family;
+  ImageConfig image;
+  Config text;  ///< without layers: the model has no texts
+};
+
+class ImageModel : public nn::Module {
+ public:
+  ImageModel(const ImageModelConfig& config, const Weights& weights);
+
+  ImageModelConfig config;
+  ImageTower image;
+  std::unique_ptr<TextTower> text;
+  Tensor logit_scale, logit_bias;
+  TAPER_MODULE(image, text, logit_scale, logit_bias)
+
+  /// Embeddings of models with texts have length 1.
+  TowerResult embed_image(const Tensor& pixels);
+  TowerResult embed_text(const Tensor& ids);
+  /// How well images (a, features) and texts (b, features) fit, as embeddings: logits (a, b). Only
+  /// with texts.
+  Tensor match(const Tensor& images, const Tensor& texts) const;
+};
+
+/// Whether a folder's config.json names such a model.
+bool is_image_model(const std::string& path);
+/// Loads a Hugging Face folder. Throws ExportError, which names it.
+std::unique_ptr<ImageModel> load_image_model(const std::string& path);
+
+}  // namespace taper::llm
