@@ -75,23 +75,25 @@ bool JsonMachine::begin_string(Place& p, const Frame& expected, std::vector<Verd
 
 // The place is an object. A key follows.
 bool JsonMachine::begin_key(Place& p) {
-  const Frame::Pointer object = p.frame;
+  const auto object = std::make_shared<Frame>(*p.frame);
   auto frame = std::make_shared<Frame>();
   frame->kind = Frame::Kind::key;
   frame->outer = object;
   frame->depth = object->depth + 1;
-  std::vector<Verdict> object_own = object->own;
   std::vector<Root> roots;
   for (uint32_t i = 0; i < object->size(); ++i) {
     if (object->failed(i)) continue;
     const Schema& s = object->schema(i);
-    if (object->count + 1 > s.max_properties) object_own[i] = Verdict::failed;
+    if (object->count + 1 > s.max_properties) {
+      object->own[i] = Verdict::failed;
+      continue;
+    }
     if (s.property_names != any) roots.push_back({s.property_names, Root::Role::needed, i});
     for (const auto& [text, schema] : s.pattern_properties) {
       frame->conditions.push_back({no_node, text});
     }
   }
-  if (object_own != object->own && !survives(object.get(), object_own)) return false;
+  if (object->own != p.frame->own && !survives(object.get(), object->own)) return false;
   frame->applied = apply(std::move(roots));
   for (uint32_t i = 0; i < frame->applied->nodes.size(); ++i) {
     const Schema& s = frame->schema(i);
