@@ -215,9 +215,6 @@ void run_export(const ExportArguments& options, std::ostream& out) {
   const bool sources =
       !options.kernels.empty() || !options.array.empty() || !options.header.empty();
   const bool imports = options.files.size() > 1 || is_exported_model(options.files[0]);
-  std::error_code ignored;
-  if (!imports && !std::filesystem::exists(options.files[0], ignored))
-    throw ExportError(options.files[0] + ": there is no such file or folder");
   if (!imports && !options.output.empty())
     throw UsageError("file", options.files[0] +
                                  " is not a .pt2 file; with --output, give a model that "
