@@ -47,6 +47,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   add_embed_command(line, out);
   add_eval_command(line, out);
   add_bench_command(line, out);
+  add_transcribe_command(line, out);
 #endif
 #ifdef TAPER_HAS_SERVER
   add_serve_command(line, out);

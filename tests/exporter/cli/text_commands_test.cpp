@@ -6,7 +6,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "taper/exporter/importers/huggingface/folder.h"
 #include "taper/exporter/io/safetensors.h"
+#include "taper/exporter/llm/transcriber.h"
+#include "taper/runtime/extension/audio/log_mel.h"
+#include "taper/runtime/extension/audio/wav.h"
 #include "taper/tests/exporter/cli/taper_command.h"
 
 namespace taper::cli {
@@ -222,6 +226,47 @@ TEST(taper_embed, says_what_is_wrong) {
               HasSubstr("it is no folder with a text encoder"));
   EXPECT_THAT(taper_command("embed", m.model, "--texts", wrong, "-o", "/dev/null").err,
               HasSubstr("it must be a JSON list of texts"));
+}
+
+TEST(taper_transcribe, writes_what_the_model_hears) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/whisper");
+  TAPER_GOLDEN_DATA_OR_SKIP(sound, "audio/jfk.wav");
+  const std::string model = with_tokenizer(folder, 256);
+  const Outcome heard = taper_command("transcribe", sound.string(), "--model", model, "--exact");
+  ASSERT_EQ(heard.code, success) << heard.err;
+
+  const auto whisper = llm::load_seq2seq(model);
+  const huggingface::Folder files(model);
+  llm::EagerSeq2SeqRunner runner(*whisper);
+  llm::Transcriber transcriber(runner,
+                               llm::read_speech_tokens(files.generation_config(), files.config()));
+  const audio::Sound samples = audio::read_wav(sound.string()).value();
+  const auto bands = whisper->config.features;
+  const auto frames = static_cast<int>(whisper->config.frames());
+  const auto piece = static_cast<size_t>(frames) * audio::LogMel::hop;
+  std::string want;
+  for (size_t first = 0; first < samples.samples.size(); first += piece) {
+    const size_t count = std::min(piece, samples.samples.size() - first);
+    const std::vector<float> features = audio::LogMel(static_cast<int>(bands))(
+        {samples.samples.data() + first, static_cast<index_t>(count)}, frames);
+    want += text_of(transcriber
+                        .write(eager::Tensor::from(features, {1, bands, frames}), "",
+                               whisper->config.decoder.capacity)
+                        .ids);
+  }
+  EXPECT_TRUE(heard.out == want + "\n");  // the texts are long
+  EXPECT_GT(want.size(), 2u);
+}
+
+TEST(taper_transcribe, refuses_what_is_no_sound_and_no_whisper) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/whisper");
+  TAPER_GOLDEN_DATA_OR_SKIP(other, "hf_tiny/t5");
+  const std::string model = with_tokenizer(folder, 256), text = written("no.wav", "RIFF");
+  EXPECT_THAT(taper_command("transcribe", text, "--model", model).err, HasSubstr("no.wav"));
+  EXPECT_THAT(taper_command("transcribe", "missing.wav", "--model", model).err,
+              HasSubstr("missing.wav"));
+  EXPECT_THAT(taper_command("transcribe", text, "--model", other.string()).err,
+              HasSubstr("it reads texts, not sounds"));
 }
 
 TEST(taper_bench, prints_a_row_for_each_test) {
