@@ -51,9 +51,16 @@ llm::LanguageModel ModelChoice::load() const {
   quantization.add_to(written, stages);
   llm::TextModelOptions options;
   options.exact = exact, options.context = context, options.threads = eager::threads();
-  options.before_passes = written.before_passes;
+  options.before_passes = written.before_passes, options.draft = !draft.empty();
   options.stage = [&](const std::string& stage) { stages.begin(stage); };
-  return llm::load_text_model(model, options);
+  llm::LanguageModel loaded = llm::load_text_model(model, options);
+  if (!draft.empty() && !loaded.text().rewinds)
+    throw ExportError(model + ": --draft needs a model that can forget its last tokens");
+  if (!draft.empty() && !loaded.has_all_logits())
+    throw ExportError(model +
+                      ": --draft needs a program with the logits of all tokens; export it "
+                      "with --all-logits");
+  return loaded;
 }
 
 void AnswerOptions::add_to(Command& command) {
@@ -71,6 +78,10 @@ void AnswerOptions::add_to(Command& command) {
   command.option("--seed", seed, "equal seeds give equal answers");
   command.option("--stop", stop, "a text that ends the answer; may be given several times")
       .one_value();
+  command
+      .option("--draft", model.draft,
+              "lookup: guess tokens from the text so far and read them at once; equal answers")
+      .one_of({"lookup"});
   command.option("--grammar", grammar, "a file in GBNF: answers are texts of this grammar");
   command.option("--json-schema", json_schema,
                  "a file, or the schema itself: answers are JSON that it accepts");

@@ -16,6 +16,7 @@ std::string text_of_file(const std::string& path);
 struct ModelChoice {
   std::string model;
   std::string quantize;  ///< "int8", "int4", or a recipe; "": weights stay as they are
+  std::string draft;     ///< "lookup", or empty
   int64_t context = 0;
   bool exact = false;
 

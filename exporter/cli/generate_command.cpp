@@ -44,7 +44,8 @@ void print(const GenerateArguments& a, const std::vector<llm::TokenId>& prompt,
     nlohmann::json result = {
         {"prompt_ids", prompt}, {"ids", answer.ids()}, {"text", answer.text()}};
     if (a.statistics)
-      result["prompt_tokens_per_second"] = reads, result["tokens_per_second"] = writes;
+      result["prompt_tokens_per_second"] = reads, result["tokens_per_second"] = writes,
+      result["steps"] = s.answer_steps;
     out << result.dump() << '\n';
     return;
   }
@@ -65,7 +66,7 @@ void generate(const GenerateArguments& a, std::ostream& out) {
   llm::GenerateOptions options;
   options.sampling = a.answer.sampling(model);
   options.stop = a.answer.stop, options.max_tokens = a.answer.max_tokens;
-  options.grammar = a.answer.matcher(model);
+  options.grammar = a.answer.matcher(model), options.draft = !a.answer.model.draft.empty();
   llm::Generation answer(sequence, prompt, std::move(options));
   while (answer.step())
     if (!a.json) out << answer.piece() << std::flush;

@@ -11,8 +11,8 @@ namespace {
 constexpr int64_t most_images = 64;  // of a call
 
 /// The new tokens of a call.
-Dim tokens_of(const Config& config, const ProgramOptions& options) {
-  const int64_t chunk = std::min(options.chunk, config.capacity);
+Dim tokens_of(const Config& config, int64_t longest) {
+  const int64_t chunk = std::min(longest, config.capacity);
   if (chunk < 1) throw ExportError("a chunk must have at least one token");
   return chunk == 1 ? Dim(1) : Dim::symbol("n", 1, chunk);
 }
@@ -21,8 +21,9 @@ Dim tokens_of(const Config& config, const ProgramOptions& options) {
 template <class Run>
 void add_decoder_methods(Exporter& exporter, const Config& config, const ProgramOptions& options,
                          const Run& run) {
-  const Dim n = tokens_of(config, options), batch(config.batch);
-  const auto add = [&](const char* name, bool all) {
+  const Dim batch(config.batch);
+  const auto add = [&](const char* name, bool all, int64_t longest) {
+    const Dim n = tokens_of(config, longest);
     exporter.method(name,
                     [run, all](const Tensor& ids, const Tensor& start) {
                       const eager::NoGrad guard;
@@ -33,8 +34,9 @@ void add_decoder_methods(Exporter& exporter, const Config& config, const Program
                     {input("ids", {batch, n}, DType::i64), input("start", {batch}, DType::i64)},
                     {"logits"});
   };
-  add("forward", false);
-  if (options.all_logits) add("forward_all", true);
+  add("forward", false, options.chunk);
+  const int64_t chunk_of_all = options.all_logits_chunk;
+  if (options.all_logits) add("forward_all", true, chunk_of_all > 0 ? chunk_of_all : options.chunk);
 }
 
 }  // namespace
@@ -74,7 +76,7 @@ void add_methods(Exporter& exporter, VisionLanguage& model, const ProgramOptions
                   {input("pixels", {Dim::symbol("images", 1, most_images), image.channels,
                                     image.image, image.image})},
                   {"features"});
-  const Dim n = tokens_of(decoder.config, options), batch(decoder.config.batch),
+  const Dim n = tokens_of(decoder.config, options.chunk), batch(decoder.config.batch),
             m = Dim::symbol("m", 1, decoder.config.capacity * decoder.config.batch);
   const auto add = [&](const char* name, bool all) {
     exporter.method(name,

@@ -19,6 +19,7 @@ namespace taper::llm {
 struct ProgramOptions {
   int64_t chunk = 512;      ///< the most tokens of a call; at most the capacity of the caches
   bool all_logits = false;  ///< adds the method `forward_all`, which gives those of every token
+  int64_t all_logits_chunk = 0;  ///< the most tokens of a call of `forward_all`; 0: chunk
 };
 
 /// Traces the methods.

@@ -10,6 +10,7 @@ namespace taper::llm {
 namespace {
 
 constexpr int64_t default_context = 4096, chunk = 512;
+constexpr int64_t draft_chunk = 8;  // a token and seven guesses
 
 /// A file that is mapped while the model runs, so that weights that are packed are in memory once.
 /// Its name goes as soon as it is open.
@@ -55,7 +56,8 @@ void write_program(const std::string& path, const std::string& program,
   for (const io::Asset& asset : assets) exporter.asset(asset);
 
   if (options.stage) options.stage("tracing");
-  add_methods(exporter, *model.decoder, {.chunk = chunk});
+  add_methods(exporter, *model.decoder,
+              {.chunk = chunk, .all_logits = options.draft, .all_logits_chunk = draft_chunk});
   ExportOptions written;
   written.exact = options.exact, written.quiet = true, written.debug = false;
   written.stage = options.stage, written.before_passes = options.before_passes;

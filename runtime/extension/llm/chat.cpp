@@ -105,7 +105,7 @@ ChatAnswer Chat::say(std::string_view text) {
     GenerateOptions options;
     options.sampling = p.options.sampling, options.stop = p.options.stop;
     options.max_tokens = p.options.max_tokens, options.cancel = &p.cancel;
-    options.grammar = p.options.grammar;
+    options.grammar = p.options.grammar, options.draft = p.options.draft;
     p.turn->generation.emplace(p.sequence, std::move(prompt.value()), std::move(options));
   } else {
     p.turn->error = prompt.error();

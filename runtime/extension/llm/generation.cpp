@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "taper/runtime/extension/llm/draft.h"
 #include "taper/runtime/extension/llm/stop_strings.h"
 
 namespace taper::llm {
@@ -13,6 +14,8 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+constexpr int64_t most_guesses = 7;
 
 Span<const TokenId> span_of(const std::vector<TokenId>& ids) {
   return {ids.data(), static_cast<index_t>(ids.size())};
@@ -38,9 +41,11 @@ struct Generation::Parts {
 
   void step();
   bool read();
+  bool read_with_guesses();
+  bool take(Result<Span<float>> rows);
   void write();
-  TokenId choose();
-  bool append(Span<const TokenId> ids);
+  bool write_token(Span<float> row);
+  TokenId choose(Span<float> row);
   void show(const std::string& more) { piece += more, text += more; }
   void end(Finish why);
   bool is_cancelled() const { return options.cancel != nullptr && *options.cancel; }
@@ -50,10 +55,11 @@ struct Generation::Parts {
   Sampler sampler;
   StreamDecoder decoder;
   StopStrings stops;
-  std::vector<TokenId> all;   ///< the prompt and the answer
-  std::vector<TokenId> ids;   ///< the answer
-  std::vector<TokenId> ends;  ///< with a grammar: the tokens that end it
-  Span<float> logits;         ///< behind what the model has read
+  std::vector<TokenId> all;      ///< the prompt and the answer
+  std::vector<TokenId> ids;      ///< the answer
+  std::vector<TokenId> ends;     ///< with a grammar: the tokens that end it
+  Span<float> logits;            ///< behind what the model has read, and behind each guess
+  std::vector<TokenId> guesses;  ///< what the model has read beyond `all`
   std::string piece, text, message;
   Finish finish = Finish::none;
   Error error = Error::ok;
@@ -68,10 +74,9 @@ void Generation::Parts::end(Finish why) {
   if (stops.stopped()) finish = Finish::stop;
 }
 
-bool Generation::Parts::append(Span<const TokenId> next) {
-  const Result<Span<float>> result = sequence.append(next, options.cancel);
-  if (result.ok()) return logits = result.value(), true;
-  error = result.error(), message = sequence.message();
+bool Generation::Parts::take(Result<Span<float>> rows) {
+  if (rows.ok()) return logits = rows.value(), true;
+  error = rows.error(), message = sequence.message();
   const bool cancelled = error == Error::limit_reached && is_cancelled();
   if (cancelled) error = Error::ok, message.clear();
   end(cancelled ? Finish::cancelled : Finish::failed);
@@ -80,32 +85,61 @@ bool Generation::Parts::append(Span<const TokenId> next) {
 
 // A chunk of what the model has not read: the prompt, or the last token.
 bool Generation::Parts::read() {
+  guesses.clear();
   const index_t first = sequence.position(), rest = static_cast<index_t>(all.size()) - first;
+  if (rest == 1 && !ids.empty() && options.draft && read_with_guesses()) return true;
+  if (finish != Finish::none) return false;
   // too many tokens go in at once, so that `append` says so
   const index_t count = rest > sequence.room() ? rest : std::min<index_t>(rest, sequence.chunk());
-  if (!append(span_of(all).part(first, count))) return false;
+  if (!take(sequence.append(span_of(all).part(first, count), options.cancel))) return false;
   if (ids.empty()) statistics.prompt_seconds = seconds_since(start);
   return count == rest;
 }
 
-TokenId Generation::Parts::choose() {
-  if (options.grammar == nullptr) return sampler.sample(logits, span_of(all));
-  return options.grammar->sample(sampler, logits, span_of(all), span_of(ends));
+// The last token, and what may follow it. False: there is no guess, or it failed.
+bool Generation::Parts::read_with_guesses() {
+  if (!sequence.model().text().rewinds) return false;
+  const int64_t most = std::min<int64_t>(sequence.all_logits_chunk(), sequence.room()) - 1;
+  guesses = look_up(all, std::min(most, most_guesses));
+  if (guesses.empty()) return false;
+  std::vector<TokenId> next = {all.back()};
+  next.insert(next.end(), guesses.begin(), guesses.end());
+  return take(sequence.append_all(span_of(next), options.cancel));
 }
 
-void Generation::Parts::write() {
-  if (options.before_token) options.before_token(logits, span_of(all));
-  const TokenId id = choose();
-  if (id < 0) return end(Finish::end);
+TokenId Generation::Parts::choose(Span<float> row) {
+  if (options.grammar == nullptr) return sampler.sample(row, span_of(all));
+  return options.grammar->sample(sampler, row, span_of(all), span_of(ends));
+}
+
+// False: the answer has ended.
+bool Generation::Parts::write_token(Span<float> row) {
+  if (options.before_token) options.before_token(row, span_of(all));
+  const TokenId id = choose(row);
+  if (id < 0) return end(Finish::end), false;
   ids.push_back(id), all.push_back(id);
   ++statistics.answer_tokens;
   if (options.after_token) options.after_token(id);
-  if (sequence.model().ends(id)) return end(Finish::end);
+  if (sequence.model().ends(id)) return end(Finish::end), false;
   show(stops.push(decoder.push(id)));
-  if (stops.stopped()) return end(Finish::stop);
-  if (options.grammar != nullptr && options.grammar->is_complete()) return end(Finish::end);
-  if (statistics.answer_tokens >= options.max_tokens) return end(Finish::max_tokens);
-  if (sequence.room() < 1) end(Finish::context_full);
+  if (stops.stopped()) return end(Finish::stop), false;
+  if (options.grammar != nullptr && options.grammar->is_complete()) return end(Finish::end), false;
+  if (statistics.answer_tokens >= options.max_tokens) return end(Finish::max_tokens), false;
+  if (static_cast<int64_t>(all.size()) > sequence.model().context())
+    return end(Finish::context_full), false;
+  return true;
+}
+
+// A token, and those after it that were guessed right.
+void Generation::Parts::write() {
+  ++statistics.answer_steps;
+  const index_t rows = static_cast<index_t>(guesses.size()) + 1, width = logits.size() / rows;
+  for (index_t i = 0; i < rows; ++i) {
+    if (!write_token(logits.part(i * width, width))) break;
+    if (i + 1 < rows && guesses[static_cast<size_t>(i)] != all.back()) break;
+  }
+  // the model forgets wrong guesses; it has not read the last token
+  if (rows > 1) sequence.rewind(static_cast<int64_t>(all.size()) - 1);
 }
 
 void Generation::Parts::step() {

@@ -23,6 +23,9 @@ struct GenerateOptions {
   int64_t max_tokens = 512;       ///< the most tokens of the answer
   /// What the answer may be; null: any text. It begins anew, and belongs to one answer at a time.
   std::shared_ptr<GrammarMatcher> grammar;
+  /// Guesses tokens by looking up the text so far, and reads them at once. The answer has the same
+  /// tokens. Has no effect on a model without `has_all_logits`, or one that cannot rewind.
+  bool draft = false;
   /// Another thread ends the answer by setting it. It outlives the generation.
   const std::atomic<bool>* cancel = nullptr;
   /// Called before each token is chosen, with the model's logits and all tokens so far. It may
@@ -47,6 +50,7 @@ struct GenerationStatistics {
   int64_t prompt_tokens = 0;
   int64_t cached_tokens = 0;  ///< of the prompt, which were not read again
   int64_t answer_tokens = 0;  ///< with the one that ended the answer
+  int64_t answer_steps = 0;   ///< how often the model computed for them
   double prompt_seconds = 0;  ///< until the prompt was read
   double answer_seconds = 0;  ///< since then
 };

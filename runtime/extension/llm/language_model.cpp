@@ -1,5 +1,7 @@
 #include "taper/runtime/extension/llm/language_model.h"
 
+#include <algorithm>
+
 #include "taper/runtime/extension/llm/failure.h"
 #include "taper/runtime/extension/llm/language_model_parts.h"
 
@@ -8,16 +10,6 @@ namespace {
 
 bool is_tensor(const TensorRef& t, DType dtype, int rank) {
   return t.shape != nullptr && t.dtype == dtype && t.shape->rank == rank;
-}
-
-// The most tokens of a call, if the method takes (ids i64 (1, n), start i64 (1)). Its inputs have
-// their largest shapes.
-int64_t chunk_of(const Method& method) {
-  const TensorRef ids = method.input(0), start = method.input(1);
-  if (method.input_count() != 2 || method.output_count() < 1 || !is_tensor(ids, DType::i64, 2) ||
-      !is_tensor(start, DType::i64, 1) || ids.shape->sizes[0] != 1 || start.shape->sizes[0] != 1)
-    refuse("its method `forward` does not take ids (1, n) and start (1), both i64");
-  return ids.shape->sizes[1];
 }
 
 Module module_of(const std::string& path, KernelSet kernels, ModuleOptions options) {
@@ -48,6 +40,15 @@ TextParts text_of(const Module& module) {
 
 }  // namespace
 
+int64_t chunk_of(const Method& method, const char* name) {
+  const TensorRef ids = method.input(0), start = method.input(1);
+  if (method.input_count() != 2 || method.output_count() < 1 || !is_tensor(ids, DType::i64, 2) ||
+      !is_tensor(start, DType::i64, 1) || ids.shape->sizes[0] != 1 || start.shape->sizes[0] != 1)
+    refuse(std::string("its method `") + name +
+           "` does not take ids (1, n) and start (1), both i64");
+  return ids.shape->sizes[1];
+}
+
 Result<LanguageModel> LanguageModel::load(const std::string& path, KernelSet kernels,
                                           const ModuleOptions& options) {
   return guarded<LanguageModel>(options.message, [&] {
@@ -57,13 +58,17 @@ Result<LanguageModel> LanguageModel::load(const std::string& path, KernelSet ker
       auto parts = std::make_shared<Parts>(std::move(module), std::move(text), options.threads);
       const Result<Method> method = parts->module.method(method_name);
       if (!method.ok()) throw Failure{method.error(), parts->module.message()};
-      parts->chunk = chunk_of(method.value());
+      parts->chunk = chunk_of(method.value(), method_name);
       return LanguageModel(std::move(parts));
     });
   });
 }
 
 const TextParts& LanguageModel::text() const { return parts_->text; }
+bool LanguageModel::has_all_logits() const {
+  const std::vector<std::string> names = parts_->module.method_names();
+  return std::find(names.begin(), names.end(), all_logits_name) != names.end();
+}
 
 Result<std::vector<TokenId>> LanguageModel::prompt(ChatInput input, std::string* message) const {
   return guarded<std::vector<TokenId>>(message, [&] {

@@ -28,6 +28,8 @@ class LanguageModel {
   const Tokenizer& tokenizer() const { return text().tokenizer; }
   /// The most tokens of a text.
   int64_t context() const { return text().context; }
+  /// Whether the program also gives the logits of every token: its method `forward_all`.
+  bool has_all_logits() const;
   /// Whether the model ends its answer with this token.
   bool ends(TokenId id) const { return text().ends.count(id) > 0; }
 
@@ -69,6 +71,13 @@ class Sequence {
   /// other errors the sequence has the tokens of whole chunks.
   /// Errors: invalid_argument (no tokens, too many, or one that the vocabulary lacks).
   Result<Span<float>> append(Span<const TokenId> ids, const std::atomic<bool>* cancel = nullptr);
+  /// The same in one step, with the logits behind each token, one row after the other. For a model
+  /// that `has_all_logits`. At most `all_logits_chunk` tokens.
+  Result<Span<float>> append_all(Span<const TokenId> ids,
+                                 const std::atomic<bool>* cancel = nullptr);
+  /// The most tokens of `append_all`; 0: the model has no such method, or there is no memory for
+  /// it.
+  int64_t all_logits_chunk();
 
   /// Forgets all tokens from `position` on. Models that remember more than a cache, such as LFM2
   /// and Mamba, forget all: look at `position()` afterwards.

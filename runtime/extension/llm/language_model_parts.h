@@ -8,6 +8,12 @@ namespace taper::llm {
 
 /// The name of the method that takes new tokens.
 inline constexpr char method_name[] = "forward";
+/// The name of the method that gives the logits of each of them.
+inline constexpr char all_logits_name[] = "forward_all";
+
+/// The most tokens of a call, if the method takes (ids i64 (1, n), start i64 (1)). It was just
+/// created, so its inputs have their largest shapes. Throws Failure.
+int64_t chunk_of(const Method& method, const char* name);
 
 struct LanguageModel::Parts {
   Parts(Module loaded, TextParts read, const Threads* given)

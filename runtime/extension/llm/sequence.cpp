@@ -34,27 +34,39 @@ class Memory {
     Result<Session> session = Session::create(module.program(), *session_memory_, options);
     if (!session.ok()) fail(session.error(), info);
     session_.emplace(session.value());
-    Result<Method> method =
-        Method::create(*session_, method_name, MethodMemory(*method_memory_), &info);
-    if (!method.ok()) fail(method.error(), info);
-    method_.emplace(method.value());
+    method_.emplace(create(method_name, *method_memory_));
   }
   Memory(const Memory&) = delete;
   ~Memory() {
+    if (all_) (void)all_->close();
     if (method_) (void)method_->close();
     if (session_) (void)session_->close();
   }
   Method& method() { return *method_; }
+  /// The method that gives all logits. It is made when it is asked for.
+  Method& all(Module& module) {
+    if (all_) return *all_;
+    const Result<ModuleRequirements> needed = module.requirements(all_logits_name);
+    if (!needed.ok()) throw Failure{needed.error(), module.message()};
+    all_memory_.emplace(region_of(needed.value().method.total(), "work", Region::Use::part));
+    return all_.emplace(create(all_logits_name, *all_memory_));
+  }
 
  private:
+  Method create(const char* name, Region& memory) {
+    ErrorInfo info;
+    Result<Method> method = Method::create(*session_, name, MethodMemory(memory), &info);
+    if (!method.ok()) fail(method.error(), info);
+    return method.value();
+  }
   [[noreturn]] static void fail(Error error, ErrorInfo& info) {
     info.error = error;
     throw Failure{error, describe(info)};
   }
 
-  std::optional<Region> session_memory_, method_memory_;
+  std::optional<Region> session_memory_, method_memory_, all_memory_;
   std::optional<Session> session_;
-  std::optional<Method> method_;
+  std::optional<Method> method_, all_;
 };
 
 }  // namespace
@@ -74,13 +86,16 @@ struct Sequence::Parts {
   }
 
   Error fail(Error error, std::string why) { return message = std::move(why), error; }
-  Error run(Span<const TokenId> ids, const std::atomic<bool>* cancel);
-  Error read_logits();
+  Error run(Method& with, Span<const TokenId> ids, const std::atomic<bool>* cancel);
+  Error read_logits(Method& of);
+  Error require_room(index_t count);
+  Method* find_all();
 
   LanguageModel model;
   bool takes_module = false;
-  std::optional<Memory> own;  ///< if another sequence has the module's session
-  std::optional<Method> method;
+  std::optional<Memory> own;          ///< if another sequence has the module's session
+  std::optional<Method> method, all;  ///< `all` when it was asked for
+  int64_t all_chunk = 0;
   std::vector<TokenId> tokens;
   std::vector<int64_t> wide;  ///< the ids of a chunk
   std::vector<float> logits;
@@ -88,27 +103,54 @@ struct Sequence::Parts {
 };
 
 // Reads at most a chunk.
-Error Sequence::Parts::run(Span<const TokenId> ids, const std::atomic<bool>* cancel) {
+Error Sequence::Parts::run(Method& with, Span<const TokenId> ids, const std::atomic<bool>* cancel) {
   wide.assign(ids.begin(), ids.end());
   const auto start = static_cast<int64_t>(tokens.size());
   Limits limits;
   limits.cancel = cancel;
-  Error e = method->set_input(0, wide.data(), {1, ids.size()});
-  if (e == Error::ok) e = method->set_input(1, &start, {1});
-  if (e == Error::ok) e = method->execute(limits);
+  Error e = with.set_input(0, wide.data(), {1, ids.size()});
+  if (e == Error::ok) e = with.set_input(1, &start, {1});
+  if (e == Error::ok) e = with.execute(limits);
   if (e == Error::ok) return tokens.insert(tokens.end(), ids.begin(), ids.end()), Error::ok;
   // what such a model remembers may be that of an unfinished step
   if (!model.text().rewinds) tokens.clear();
-  return fail(e, describe(method->last_error()));
+  return fail(e, describe(with.last_error()));
 }
 
-Error Sequence::Parts::read_logits() {
-  const TensorRef t = method->output(0);
+Error Sequence::Parts::read_logits(Method& of) {
+  const TensorRef t = of.output(0);
   if (t.shape == nullptr || t.dtype != DType::f32 || t.shape->numel() < 1)
-    return fail(Error::invalid_program, "the first output of `forward` is not logits in f32");
+    return fail(Error::invalid_program, "the first output of a method is not logits in f32");
   logits.resize(static_cast<size_t>(t.shape->numel()));
   copy_dense(t, reinterpret_cast<std::byte*>(logits.data()));
   return Error::ok;
+}
+
+Error Sequence::Parts::require_room(index_t count) {
+  if (count == 0) return fail(Error::invalid_argument, "there is no token to continue");
+  const int64_t context = model.context(), read = static_cast<int64_t>(tokens.size());
+  if (count <= context - read) return Error::ok;
+  return fail(Error::invalid_argument, std::to_string(count) + " tokens do not fit behind " +
+                                           std::to_string(read) + " in a context of " +
+                                           std::to_string(context));
+}
+
+Method* Sequence::Parts::find_all() {
+  if (all) return &*all;
+  if (!model.has_all_logits()) return nullptr;
+  Module& module = model.parts_->module;
+  const Result<Method> made = guarded<Method>(&message, [&] {
+    if (!takes_module) return own->all(module);
+    const Result<Method> of_module = module.method(all_logits_name);
+    if (!of_module.ok()) throw Failure{of_module.error(), module.message()};
+    return of_module.value();
+  });
+  if (!made.ok()) return nullptr;
+  const Result<int64_t> chunk =
+      guarded<int64_t>(&message, [&] { return chunk_of(made.value(), all_logits_name); });
+  if (!chunk.ok()) return nullptr;
+  all_chunk = chunk.value();
+  return &all.emplace(made.value());
 }
 
 Sequence::Sequence(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -127,15 +169,27 @@ const std::string& Sequence::message() const { return parts_->message; }
 
 Result<Span<float>> Sequence::append(Span<const TokenId> ids, const std::atomic<bool>* cancel) {
   Parts& p = *parts_;
-  if (ids.size() == 0) return p.fail(Error::invalid_argument, "there is no token to continue");
-  if (ids.size() > room())
-    return p.fail(Error::invalid_argument, std::to_string(ids.size()) +
-                                               " tokens do not fit behind " +
-                                               std::to_string(position()) + " in a context of " +
-                                               std::to_string(p.model.context()));
+  TAPER_TRY(p.require_room(ids.size()));
   for (index_t first = 0; first < ids.size(); first += chunk())
-    TAPER_TRY(p.run(ids.part(first, std::min<index_t>(ids.size() - first, chunk())), cancel));
-  TAPER_TRY(p.read_logits());
+    TAPER_TRY(
+        p.run(*p.method, ids.part(first, std::min<index_t>(ids.size() - first, chunk())), cancel));
+  TAPER_TRY(p.read_logits(*p.method));
+  return Span<float>(p.logits.data(), static_cast<index_t>(p.logits.size()));
+}
+
+int64_t Sequence::all_logits_chunk() {
+  return parts_->find_all() == nullptr ? 0 : parts_->all_chunk;
+}
+
+Result<Span<float>> Sequence::append_all(Span<const TokenId> ids, const std::atomic<bool>* cancel) {
+  Parts& p = *parts_;
+  TAPER_TRY(p.require_room(ids.size()));
+  Method* all = p.find_all();
+  if (all == nullptr || ids.size() > all_logits_chunk())
+    return p.fail(Error::invalid_argument, "the model does not give the logits of " +
+                                               std::to_string(ids.size()) + " tokens");
+  TAPER_TRY(p.run(*all, ids, cancel));
+  TAPER_TRY(p.read_logits(*all));
   return Span<float>(p.logits.data(), static_cast<index_t>(p.logits.size()));
 }
 

@@ -281,6 +281,45 @@ TEST(taper_bench, prints_a_row_for_each_test) {
   EXPECT_THAT(taper_command("bench", m.model, "-p", "x").err, HasSubstr("'x' is no number"));
 }
 
+TEST(taper_generate, writes_the_same_text_with_drafts_in_fewer_steps) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
+  const Recorded m(folder);
+  // a text with repetitions, so that a look-up finds something
+  const std::string prompt = text_of(m.ids.first(6)) + text_of(m.ids.first(6));
+  const auto generate = [&](auto... options) {
+    const Outcome o = taper_command("generate", m.model, "--prompt", prompt, "--json",
+                                    "--statistics", "--max-tokens", "60", options...);
+    EXPECT_EQ(o.code, success) << o.err;
+    return json::parse(o.out);
+  };
+  const std::string rules =
+      written("rules.gbnf", "root ::= ([" + character(1) + "-" + character(9) + "]{5} \"" +
+                                character(12) + character(13) + character(14) + "\"){9}");
+  const std::vector<std::vector<std::string>> ways = {
+      {"--greedy", "--seed=1"},
+      {"--temperature=0.5", "--seed=7"},
+      {"--temperature=0.2", "--repetition-penalty=1.3"},
+      {"--temperature=1", "--grammar=" + rules}};
+  int64_t steps = 0, steps_with_drafts = 0;
+  for (const std::vector<std::string>& way : ways) {
+    const json plain = generate(way[0], way[1]);
+    const json drafted = generate(way[0], way[1], "--draft=lookup");
+    EXPECT_EQ(drafted["ids"], plain["ids"]);
+    EXPECT_GE(plain["ids"].size(), 30u);
+    steps += plain["steps"].get<int64_t>();
+    steps_with_drafts += drafted["steps"].get<int64_t>();
+  }
+  EXPECT_LT(steps_with_drafts, steps - 10);
+}
+
+TEST(taper_generate, refuses_drafts_for_models_that_cannot_forget) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/mamba");
+  const Outcome o = taper_command("generate", with_tokenizer(folder, 256), "--prompt", character(1),
+                                  "--draft", "lookup");
+  EXPECT_EQ(o.code, failure);
+  EXPECT_THAT(o.err, HasSubstr("--draft needs a model that can forget its last tokens"));
+}
+
 TEST(taper_generate, writes_what_a_grammar_or_a_schema_allows) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
   const Recorded m(folder);
