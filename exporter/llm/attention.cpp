@@ -13,7 +13,7 @@ using namespace eager;
 namespace {
 
 /// How much lies behind the last element: kernels may read it.
-constexpr size_t readable_behind = 64, alignment = 64;
+constexpr size_t alignment = 64;
 
 /// (batch, n, heads * head_dim) -> (batch, n, heads, head_dim)
 Tensor in_heads(const Tensor& x, int64_t heads, int64_t head_dim) {

@@ -8,7 +8,6 @@
 namespace taper::llm {
 namespace {
 
-constexpr size_t readable_behind = 64;  // what kernels may read behind a tensor
 
 /// As a type of ggml, which has one for every dtype that weights have.
 uint32_t type_of(DType dtype, const std::string& name) {

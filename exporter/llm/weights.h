@@ -17,6 +17,9 @@ using eager::Dims;
 using eager::Ints;
 using eager::Tensor;
 
+/// The bytes that kernels may read behind a tensor.
+inline constexpr size_t readable_behind = 64;
+
 /// A matrix in its stored form. An export recognises `widened()` of a constant, and stores the
 /// constant as it is.
 struct Weight : Tensor {

@@ -5,7 +5,7 @@
 namespace taper::llm {
 namespace {
 
-AttentionOptions options_of(const Config& c) {
+AttentionOptions cohere_attention(const Config& c) {
   AttentionOptions o;
   o.norm = Norm::Kind::layer;
   if (c.qk_norm) o.qk_norm = AttentionOptions::QkNorm::own_weights;
@@ -16,7 +16,7 @@ class CohereLayer : public DecoderLayer {
  public:
   CohereLayer(const Config& c, const Weights& weights, int64_t layer)
       : norm(weights["attention_norm"], {c.hidden}, c.norm_eps, Norm::Kind::layer),
-        attention(c, weights["attention"], layer, options_of(c)),
+        attention(c, weights["attention"], layer, cohere_attention(c)),
         mlp(c, weights["mlp"]) {
     set_names();
   }

@@ -7,7 +7,7 @@
 namespace taper::llm {
 namespace {
 
-AttentionOptions options_of(const Config& c) {
+AttentionOptions gemma_attention(const Config& c) {
   AttentionOptions o;
   o.norm = Norm::Kind::rms_plus_one;
   if (c.family == "gemma3_text") o.qk_norm = AttentionOptions::QkNorm::per_head;
@@ -18,7 +18,7 @@ class GemmaLayer : public DecoderLayer {
  public:
   GemmaLayer(const Config& c, const Weights& weights, int64_t layer)
       : attention_norm(make_norm(c, weights["attention_norm"])),
-        attention(c, weights["attention"], layer, options_of(c)),
+        attention(c, weights["attention"], layer, gemma_attention(c)),
         mlp_norm(make_norm(c, weights["mlp_norm"])),
         mlp(c, weights["mlp"]) {
     if (c.family != "gemma") {

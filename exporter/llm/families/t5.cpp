@@ -48,13 +48,13 @@ void read_copies(const Weights& weights, const Config& c) {
       (void)copy.matrix(c.vocabulary, c.hidden);
 }
 
-std::unique_ptr<DecoderLayer> make_layer(const Config& c, const Weights& weights, int64_t layer) {
+std::unique_ptr<DecoderLayer> make_t5_layer(const Config& c, const Weights& weights, int64_t layer) {
   return std::make_unique<CrossLayer>(c, weights, layer, Norm::Kind::rms);
 }
 
 }  // namespace
 
-const Family t5_decoder = {{"t5"}, Family::FinalNorm::rms, make_layer};
+const Family t5_decoder = {{"t5"}, Family::FinalNorm::rms, make_t5_layer};
 
 std::unique_ptr<SourceEncoder> make_t5_encoder(const Config& c, const Weights& weights,
                                                const Embedding& shared) {

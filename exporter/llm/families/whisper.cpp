@@ -39,13 +39,13 @@ class WhisperEncoder : public SourceEncoder {
   }
 };
 
-std::unique_ptr<DecoderLayer> make_layer(const Config& c, const Weights& weights, int64_t layer) {
+std::unique_ptr<DecoderLayer> make_whisper_layer(const Config& c, const Weights& weights, int64_t layer) {
   return std::make_unique<CrossLayer>(c, weights, layer, Norm::Kind::layer);
 }
 
 }  // namespace
 
-const Family whisper_decoder = {{"whisper"}, Family::FinalNorm::layer, make_layer};
+const Family whisper_decoder = {{"whisper"}, Family::FinalNorm::layer, make_whisper_layer};
 
 std::unique_ptr<SourceEncoder> make_whisper_encoder(const Config& c, int64_t features,
                                                     const Weights& weights) {
