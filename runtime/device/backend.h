@@ -9,8 +9,8 @@ namespace taper {
 /// holds a tensor, which stays at its address as long as the method lives.
 struct DelegateArguments {
   Span<const Slot> operands;
-  /// Of the program; `create` may read them. Their elements never change. Their shapes may depend
-  /// on symbols, and their addresses are valid until the call returns.
+  /// Of the program; `create` may read them. Their elements never change, and stay where they are
+  /// until `unload`. Their shapes may depend on symbols.
   Span<const Slot> constants;
   Span<const Slot> results;
 };

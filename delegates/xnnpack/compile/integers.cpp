@@ -6,6 +6,7 @@
 
 #include "taper/delegates/xnnpack/compile/scales.h"
 #include "taper/delegates/xnnpack/compile/table.h"
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/ir/call.h"
 
 namespace taper::delegates::xnnpack {
@@ -85,6 +86,12 @@ template <const Operator& op>
 void add_product(Lowering& out, const Node& node, const Call<op>& c, Kind kind, const Weights& w,
                  std::vector<int64_t> filter_sizes, uint8_t channel, std::vector<int64_t> numbers) {
   const float input = static_cast<float>(c.template get<"input_scale">());
+  const float output = static_cast<float>(c.template get<"output_scale">());
+  for (const float scale : w.scales)
+    if (!(input * scale / output < 256))
+      throw ExportError("xnnpack: " + ir::describe(node) +
+                        ": the scale of its result is too small for those of its input and its "
+                        "weight; calibrate with other data, or leave the node as float");
   std::vector<float> bias_scales = w.scales;
   for (float& s : bias_scales) s *= input;
   const Ref filter = out.constant(w.integers, std::move(filter_sizes)),
@@ -186,7 +193,7 @@ std::string refuses_average(const Node& node) {
       return "its window is not the whole image";
   if (c.get<"divisor_override">() != nullptr) return "divisor_override is not taken";
   if (!bounds_of(c).empty()) return "it ends with a clamp";
-  return refuses_factor(c.get<"input_scale">() / c.get<"output_scale">(), 0x1p-8, 0x1p8);
+  return refuses_factor(c.get<"input_scale">() / c.get<"output_scale">(), 0x1p-8, 0x1p7);
 }
 void lower_average(Lowering& out, const Node& node) {
   const Call<ops::taper_avg_pool2d_q8> c(node);

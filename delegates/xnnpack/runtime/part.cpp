@@ -89,6 +89,19 @@ bool are_valid_quantized(const Part& part, const blob::Part& table) {
 bool has_one_scale(const blob::Quantized* q) {
   return q != nullptr && q->bits() == 8 && q->scales() == no_value;
 }
+// The library makes shifts of such ratios, and trusts that they are not extreme.
+bool is_between(float ratio, float least, float most) { return ratio >= least && ratio < most; }
+bool has_valid_ratios(const Part& part, const NodeView& n, const blob::Quantized& y) {
+  using F = blob::Function;
+  const float x = part.quantized(n.inputs[0])->scale(), to = y.scale();
+  if (n.kind == blob::Kind::binary) {
+    const float other = part.quantized(n.inputs[1])->scale();
+    if (n.function == F::multiply) return is_between(x * other / to, 0x1p-16f, 0x1p8f);
+    return is_between(x / to, 0x1p-10f, 0x1p8f) && is_between(other / to, 0x1p-10f, 0x1p8f);
+  }
+  const bool converts = n.kind == blob::Kind::unary && n.function == F::convert;
+  return (!converts && n.kind != blob::Kind::mean) || is_between(x / to, 0x1p-8f, 0x1p7f);
+}
 bool have_equal_scales(const blob::Quantized& a, const blob::Quantized& b) {
   return a.scale() == b.scale() && a.zero_point() == b.zero_point();
 }
@@ -112,7 +125,8 @@ bool has_valid_types(const Part& part, const NodeView& n, index_t result) {
   const blob::Quantized *x = part.quantized(n.inputs[0]), *y = part.quantized(result);
   if (n.kind == K::unary && n.function == F::convert)
     return (x != nullptr || y != nullptr) && (x == nullptr || has_one_scale(x)) &&
-           (y == nullptr || has_one_scale(y));
+           (y == nullptr || has_one_scale(y)) &&
+           (x == nullptr || y == nullptr || has_valid_ratios(part, n, *y));
   bool is_float = y == nullptr, is_integer = has_one_scale(y);
   const bool has_filter =
       n.kind == K::convolution || n.kind == K::depthwise || n.kind == K::fully_connected;
@@ -129,10 +143,10 @@ bool has_valid_types(const Part& part, const NodeView& n, index_t result) {
     case K::fully_connected:
       return are_quantized_weights(part, n);
     case K::binary:
-      return n.function <= F::multiply;
+      return n.function <= F::multiply && has_valid_ratios(part, n, *y);
     case K::unary:
     case K::mean:
-      return true;
+      return has_valid_ratios(part, n, *y);
     case K::max_pool:
     case K::concatenate:
     case K::slice:
