@@ -42,9 +42,10 @@ struct Range {
   T low, high;
   Range(int64_t quant_min, int64_t quant_max)
       : low(static_cast<T>(quant_min)), high(static_cast<T>(quant_max)) {}
+  /// NaN becomes `low`, on every machine.
   T clamp(T q) const {
-    const T raised = q < low ? low : q;
-    return raised > high ? high : raised;
+    const T raised = q > low ? q : low;
+    return raised < high ? raised : high;
   }
 };
 

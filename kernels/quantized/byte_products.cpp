@@ -43,6 +43,9 @@ struct Plan {
 
 Plan plan_of(const ByteConvolution& v, const ByteTiles& tiles, const Threads* threads) {
   Plan p{};
+  // without results the weight has no elements, and no size is bounded by the file
+  for (const index_t n : {v.c.batch, v.out_channels(), v.c.out[1], v.c.out[2]})
+    if (n == 0) return p;
   p.v = v;
   const index_t taps = v.c.taps();
   p.is_plain = v.is_depthwise() && taps > ByteTiles::most_depthwise_taps;
@@ -105,9 +108,13 @@ void point_to_taps(const ByteConvolution& v, const int8_t* image, const int8_t* 
     const bool is_inside = row >= 0 && row < c.in[1];
     for (index_t kx = 0; kx < c.kernel[2]; ++kx, x_of += pitch) {
       index_t column = x * c.stride[2] - c.padding[2] + kx * c.dilation[2];
+      if (!is_inside) {
+        for (index_t i = 0; i < count; ++i) x_of[i] = zeros;
+        continue;
+      }
       index_t place = (row * c.in[2] + column) * v.in_channels();
       for (index_t i = 0; i < count; ++i, column += c.stride[2], place += step)
-        x_of[i] = is_inside && column >= 0 && column < c.in[2] ? image + place : zeros;
+        x_of[i] = column >= 0 && column < c.in[2] ? image + place : zeros;
     }
   }
 }
@@ -197,6 +204,7 @@ struct Run {
 Error run_plan(Context& context, const ByteTiles& tiles, const Plan& plan, Bytes input,
                Bytes weight, const ByteChannels& channels, const Rounding& rounding, int8_t* out) {
   const ByteConvolution& v = plan.v;
+  if (plan.chunks == 0) return Error::ok;  // there are no results
   std::byte* scratch = static_cast<std::byte*>(context.scratch);
   std::memset(scratch, channels.zero_point, static_cast<size_t>(plan.zero_bytes));
   auto* first = reinterpret_cast<int32_t*>(scratch + plan.zero_bytes);

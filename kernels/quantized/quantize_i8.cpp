@@ -79,8 +79,21 @@ void for_each_block(const Threads* threads, const Runs& runs, const In* x, Out* 
   });
 }
 
-Error prepare_quantize(Context&, Runs& plan, Anywhere<float> input, double, int64_t, int64_t,
-                       int64_t, DType, View<int8_t>) {
+// The loops compute in i32 and f32. Both hold what these numbers allow.
+Error require_small(Context& context, int64_t zero_point, int64_t quant_min, int64_t quant_max) {
+  constexpr int64_t most = 1 << 23;
+  if (zero_point >= -most && zero_point <= most && quant_min >= -128 && quant_max <= 127 &&
+      quant_min <= quant_max)
+    return Error::ok;
+  return context.fail(Error::invalid_argument,
+                      TAPER_TEXT("zero_point {} or the range {}..{} is not for i8"), zero_point,
+                      quant_min, quant_max);
+}
+
+Error prepare_quantize(Context& context, Runs& plan, Anywhere<float> input, double,
+                       int64_t zero_point, int64_t quant_min, int64_t quant_max, DType,
+                       View<int8_t>) {
+  TAPER_TRY(require_small(context, zero_point, quant_min, quant_max));
   plan = Runs(input.shape());
   return Error::ok;
 }
@@ -95,8 +108,10 @@ Error quantize(Context& context, const Runs& plan, Anywhere<float> input, double
   return Error::ok;
 }
 
-Error prepare_dequantize(Context&, Runs& plan, Anywhere<int8_t> input, double, int64_t, int64_t,
-                         int64_t, DType, Maybe<DType>, View<float>) {
+Error prepare_dequantize(Context& context, Runs& plan, Anywhere<int8_t> input, double,
+                         int64_t zero_point, int64_t quant_min, int64_t quant_max, DType,
+                         Maybe<DType>, View<float>) {
+  TAPER_TRY(require_small(context, zero_point, quant_min, quant_max));
   plan = Runs(input.shape());
   return Error::ok;
 }

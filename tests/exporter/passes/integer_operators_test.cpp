@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "taper/exporter/eager/eager.h"
@@ -194,6 +195,18 @@ TEST(integer_operators, give_the_integers_of_the_reference_and_of_xnnpack) {
   }
   EXPECT_EQ(compared, 38);
   EXPECT_EQ(without_xnnpack, 29);
+}
+
+// NaN has no integer. On every machine it becomes the lowest one.
+TEST(quantize_per_tensor, gives_nan_the_lowest_integer) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x(40, NAN);
+  x[1] = infinity, x[2] = -infinity, x[3] = 1;
+  const Tensor q = eager::call<ops::quantized_decomposed_quantize_per_tensor>(
+      Location::current(), Tensor::from(x, {40}), 0.5, 3, -127, 127, DType::i8);
+  Integers want(40, -127);
+  want[1] = 127, want[3] = 5;
+  EXPECT_EQ(q.to_vector<int8_t>(), want);
 }
 
 }  // namespace
