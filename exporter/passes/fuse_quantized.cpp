@@ -42,7 +42,7 @@ class IntegerFuser {
       if (quantization_of(node, constants_)) quantizing.push_back(&node);
     int fused = 0;
     for (Node* node : quantizing) fused += fuse(*node);
-    if (fused > 0) remove_dead_code(graph_, context_);
+    remove_dead_code(graph_, context_);  // of what was tried, too
     for (const Node& node : graph_.nodes()) note_if_float(node);
     return fused;
   }
@@ -104,11 +104,16 @@ class IntegerFuser {
     if (integers != nullptr) known_[key] = integers;
     return integers;
   }
+  /// Whether the integers lie in the range. Those that the caller gives may be any.
+  static bool has_range(const Dequantized& x, const Quantization& to) {
+    const bool is_given = x.integers->node == nullptr;
+    const int64_t low = is_given ? -128 : x.numbers.low, high = is_given ? 127 : x.numbers.high;
+    return to.low <= low && high <= to.high;
+  }
   Value* computed(Value* value, const Quantization& to) {
     const Node& node = *value->node;
     if (const auto same = dequantized(value, constants_);
-        same && same->numbers.has_same_numbers(to) && to.low <= same->numbers.low &&
-        same->numbers.high <= to.high)
+        same && same->numbers.has_same_numbers(to) && has_range(*same, to))
       return same->integers;
     if (Value* clamped = clamp_producer(*value, to)) return clamped;
     if (const auto argument = functions_.argument_of(value)) {
@@ -139,12 +144,14 @@ class IntegerFuser {
   /// A result that an operator in f32 reads, too, would be computed twice.
   bool is_only_here(const Value& value) {
     if (has_one_reader(graph_, &value)) return true;
-    const bool quantized_only =
-        !graph_.is_returned(&value) && std::ranges::all_of(value.users, [&](const Node* user) {
-          return quantization_of(*user, constants_).has_value();
-        });
+    const bool quantized_only = is_only_quantized(value);
     if (!quantized_only) decline(*value.node, "its result is read in f32, too");
     return quantized_only;
+  }
+  bool is_only_quantized(const Value& value) {
+    return !graph_.is_returned(&value) && std::ranges::all_of(value.users, [&](const Node* user) {
+      return quantization_of(*user, constants_).has_value();
+    });
   }
 
   /// Integers that stand for `value` itself: de-quantized ones, perhaps moved or without the
@@ -210,7 +217,8 @@ class IntegerFuser {
   /// the range of that operator, if nothing else reads the result.
   Value* clamp_producer(Value& value, const Quantization& to) {
     const auto found = clamp_of(*value.node, to);
-    if (!found || !has_one_reader(graph_, found->input)) return nullptr;
+    if (!found || !has_one_reader(graph_, found->input) || !is_only_quantized(value))
+      return nullptr;
     const auto input = dequantized(found->input, constants_);
     if (!input || !input->numbers.has_same_numbers(to) || !has_one_reader(graph_, input->integers))
       return nullptr;
@@ -282,6 +290,7 @@ class IntegerFuser {
     std::vector<float> b;
     if (bias != nullptr) {
       if (!constants_.find(bias)) return decline(node, "its bias is no constant"), std::nullopt;
+      if (bias->type.rank != 1) return decline(node, "its bias is no vector"), std::nullopt;
       b = constants_.at(bias).to(DType::f32).to_vector<float>();
     }
     const auto channels = static_cast<int64_t>(w->scales.size());

@@ -53,9 +53,9 @@ struct Layer {
 };
 
 /// Whether f(s x) = s f(x) for s > 0.
-bool keeps_factors(const Node& node) {
-  return node.op == &ops::relu || node.op == &ops::leaky_relu || node.op == &ops::max_pool2d ||
-         node.op == &ops::max_pool1d;
+bool keeps_factors(const Node& node, bool of_images) {
+  return node.op == &ops::relu || node.op == &ops::leaky_relu ||
+         (of_images && (node.op == &ops::max_pool2d || node.op == &ops::max_pool1d));
 }
 
 class Equalizer {
@@ -102,10 +102,13 @@ class Equalizer {
   void add_pair(Node& node) {
     const auto first = layers_.find(&node);
     if (first == layers_.end()) return;
+    // images have their channels first, and what a matrix product gives has them last
+    const bool of_images = node.op == &ops::convolution;
     const Value* value = node.result();
-    while (passes::has_one_reader(graph_, value) && keeps_factors(*value->users[0]))
+    while (passes::has_one_reader(graph_, value) && keeps_factors(*value->users[0], of_images))
       value = value->users[0]->result();
     if (!passes::has_one_reader(graph_, value)) return;
+    if ((value->users[0]->op == &ops::convolution) != of_images) return;
     const auto second = layers_.find(value->users[0]);
     if (second == layers_.end() || product_of(*value->users[0])->input != value) return;
     if (first->second.outputs == second->second.inputs())
