@@ -70,10 +70,12 @@ bool Answer::send(httplib::DataSink& sink) {
     waited = true;
     append(texts_[i], came);
     if (came.finish == Finish::failed) {
-      if (request_.streams) write(sink, event(ApiError(500, came.message).body()));
-      return false;
+      const json error = ApiError(500, came.message).body();
+      if (request_.streams) return write(sink, event(error)), false;
+      write(sink, text_of(error));
+      return sink.done(), true;
     }
-    const bool is_new = !came.text.empty() || came.finish != Finish::none;
+    const bool is_new = !came.text.empty() || !came.chances.empty() || came.finish != Finish::none;
     if (is_new && !send_events(i, came, sink)) return false;
   }
   if (!sink.is_writable()) return false;

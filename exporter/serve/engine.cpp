@@ -85,7 +85,6 @@ bool Engine::admit() {
   while (!stops_ && !queue_.empty()) {
     Place* place = free_place(queue_.front()->request_.prompt);
     if (place == nullptr) break;
-    ++counts_.running;
     begin(*place, std::move(queue_.front()));
     queue_.pop_front();
   }
@@ -120,8 +119,14 @@ Engine::Place* Engine::free_place(const std::vector<llm::TokenId>& prompt) {
 }
 
 void Engine::begin(Place& place, std::shared_ptr<Job> job) {
+  try {
+    place.generation.emplace(place.sequence, job->request_.prompt, job->request_.options);
+  } catch (const std::exception& e) {  // no memory for it
+    ++counts_.failed;
+    return job->end(Finish::failed, e.what());
+  }
   place.job = std::move(job);
-  place.generation.emplace(place.sequence, place.job->request_.prompt, place.job->request_.options);
+  ++counts_.running;
 }
 
 void Engine::step(Place& place) {
@@ -130,14 +135,24 @@ void Engine::step(Place& place) {
   try {
     place.generation->step();
   } catch (const std::exception& e) {  // no memory for it
-    job.cancel();
-    place.generation->step();
-    job.end(Finish::failed, e.what());
+    return fail(place, e.what());
   }
   if (place.generation->finish() != Finish::none)
     settle(place);
   else
     job.add(*place.generation);
+}
+
+// What the sequence has read is not known any more.
+void Engine::fail(Place& place, const char* why) {
+  const std::shared_ptr<Job> job = std::move(place.job);
+  place.generation.reset(), place.job.reset();
+  place.sequence.rewind(0);
+  {
+    const std::lock_guard lock(mutex_);
+    --counts_.running, ++counts_.failed;
+  }
+  job->end(Finish::failed, why);
 }
 
 // The text has ended. The sequence is free before its owner hears of it.

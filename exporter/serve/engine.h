@@ -101,6 +101,7 @@ class Engine {
   void begin(Place& place, std::shared_ptr<Job> job);
   void step(Place& place);
   void settle(Place& place);
+  void fail(Place& place, const char* why);
   Place* free_place(const std::vector<llm::TokenId>& prompt);
 
   const llm::LanguageModel model_;

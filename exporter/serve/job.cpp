@@ -66,8 +66,10 @@ void Job::end(llm::Finish finish, const std::string& message) {
 
 Progress Job::wait(std::chrono::milliseconds most) {
   std::unique_lock lock(mutex_);
-  came_.wait_for(lock, most,
-                 [&] { return !progress_.text.empty() || progress_.finish != llm::Finish::none; });
+  came_.wait_for(lock, most, [&] {
+    return !progress_.text.empty() || !progress_.chances.empty() ||
+           progress_.finish != llm::Finish::none;
+  });
   Progress came = std::move(progress_);
   progress_ = Progress{};
   progress_.finish = came.finish;  // stays, if somebody looks again

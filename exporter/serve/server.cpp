@@ -38,8 +38,10 @@ bool equal(std::string_view given, std::string_view wanted) {
   return different == 0;
 }
 
+/// Names such as 127.evil.example are not of this machine.
 bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  const bool is_number = host.find_first_not_of("0123456789.") == std::string::npos;
+  return host == "localhost" || host == "::1" || (is_number && host.starts_with("127."));
 }
 
 /// "localhost" of "localhost:8080", "::1" of "[::1]:8080".
@@ -58,10 +60,9 @@ struct Server::Parts {
   void set_routes();
   void listen();
   void admit(const Request& request) const;
-  void complete(Endpoint endpoint, const Request& request, Response& response);
+  std::string body_of(const Request& request, const httplib::ContentReader& read) const;
+  void complete(Endpoint endpoint, const std::string& body, Response& response);
   json models() const;
-  template <class Handle>
-  httplib::Server::Handler guarded(Handle handle);
 
   const ServerOptions options;
   Engine engine;
@@ -70,20 +71,6 @@ struct Server::Parts {
   int port = 0;
   std::thread thread;
 };
-
-/// Errors become OpenAI's objects.
-template <class Handle>
-httplib::Server::Handler Server::Parts::guarded(Handle handle) {
-  return [handle](const Request& request, Response& response) {
-    try {
-      handle(request, response);
-    } catch (const ApiError& error) {
-      fail(response, error);
-    } catch (const std::exception& error) {
-      fail(response, ApiError(500, error.what()));
-    }
-  };
-}
 
 /// A page of another site must not reach a server on this machine, so requests must name a host of
 /// the machine, and bodies must be JSON, which browsers do not send elsewhere without asking.
@@ -108,9 +95,28 @@ json Server::Parts::models() const {
   return {{"object", "list"}, {"data", json::array({model})}};
 }
 
-void Server::Parts::complete(Endpoint endpoint, const Request& request, Response& response) {
-  ApiRequest read =
-      read_request(endpoint, request.body, engine.model(), options.model_id, options.limits);
+/// The limit of httplib holds for bodies that say their size. Others are chunked or compressed.
+std::string Server::Parts::body_of(const Request& request,
+                                   const httplib::ContentReader& read) const {
+  std::string body;
+  bool is_too_large = request.get_header_value<uint64_t>("Content-Length") > options.body_bytes;
+  const bool is_read = !is_too_large && read([&](const char* bytes, size_t count) {
+    is_too_large = count > options.body_bytes - body.size();
+    if (!is_too_large) body.append(bytes, count);
+    return !is_too_large;
+  });
+  if (is_too_large)
+    throw ApiError(413, "a request may have " + std::to_string(options.body_bytes) + " bytes");
+  if (!is_read) throw ApiError(400, "the request cannot be read");
+  return body;
+}
+
+void Server::Parts::complete(Endpoint endpoint, const std::string& body, Response& response) {
+  ApiRequest read = read_request(endpoint, body, engine.model(), options.model_id, options.limits);
+  const auto most = static_cast<size_t>(options.engine.sequences + options.engine.waiting);
+  if (read.texts.size() > most)
+    throw ApiError(
+        400, "the server writes at most " + std::to_string(most) + " texts for a request", "n");
   auto jobs = engine.submit(read.texts);
   if (!jobs) {
     response.set_header("Retry-After", "1");
@@ -134,7 +140,8 @@ void Server::Parts::set_limits() {
   http.set_read_timeout(options.read_seconds);
   http.set_write_timeout(options.write_seconds);
   http.set_keep_alive_timeout(options.read_seconds);
-  http.set_keep_alive_max_count(100);
+  // a body that was refused unread must not be taken for the next request
+  http.set_keep_alive_max_count(1);
   http.set_tcp_nodelay(true);
   // an address that another server has must be refused, not shared
   http.set_socket_options([this](socket_t socket) {
@@ -176,9 +183,16 @@ void Server::Parts::set_routes() {
     response.set_content(text_of(models()), json_type);
   });
   const auto post = [this](const char* path, Endpoint endpoint) {
-    http.Post(path, guarded([this, endpoint](const Request& request, Response& response) {
-                complete(endpoint, request, response);
-              }));
+    http.Post(path, [this, endpoint](const Request& request, Response& response,
+                                     const httplib::ContentReader& read) {
+      try {
+        complete(endpoint, body_of(request, read), response);
+      } catch (const ApiError& error) {
+        fail(response, error);
+      } catch (const std::exception& error) {
+        fail(response, ApiError(500, error.what()));
+      }
+    });
   };
   post("/v1/chat/completions", Endpoint::chat);
   post("/v1/completions", Endpoint::completions);

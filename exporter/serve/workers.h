@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -18,10 +19,8 @@ class Workers : public httplib::TaskQueue {
   void enqueue(std::function<void()> task) override {
     const std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
-    if (tasks_.size() > idle_ && threads_.size() < most_)
-      threads_.emplace_back([this] { run(); });
-    else
-      came_.notify_one();
+    if (tasks_.size() > idle_ && threads_.size() < most_ && add_thread()) return;
+    came_.notify_one();
   }
   void shutdown() override {
     {
@@ -33,6 +32,16 @@ class Workers : public httplib::TaskQueue {
   }
 
  private:
+  /// False: the system gives no more threads, so the task waits for one of those that are there.
+  bool add_thread() {
+    try {
+      threads_.emplace_back([this] { run(); });
+      return true;
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;
+      return false;
+    }
+  }
   void run() {
     std::unique_lock lock(mutex_);
     while (true) {

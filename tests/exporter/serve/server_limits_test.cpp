@@ -12,7 +12,7 @@
 namespace taper::serve {
 namespace {
 
-using testing::HasSubstr;
+using testing::HasSubstr, testing::Not;
 using Clock = std::chrono::steady_clock;
 
 constexpr char chats[] = "/v1/chat/completions";
@@ -111,8 +111,10 @@ TEST_F(server_limits, ask_for_a_key) {
 }
 
 TEST_F(server_limits, refuse_other_sites) {
-  const httplib::Headers rebound = {{"Host", "example.com:80"}};
-  EXPECT_EQ(client().Get("/v1/models", rebound)->status, 403);
+  for (const char* host : {"example.com:80", "127.evil.example", "localhost.evil.example"}) {
+    const httplib::Headers rebound = {{"Host", host}};
+    EXPECT_EQ(client().Get("/v1/models", rebound)->status, 403) << host;
+  }
   for (const char* host : {"localhost", "127.0.0.1:1", "[::1]:8080"}) {
     const httplib::Headers headers = {{"Host", host}};
     EXPECT_EQ(client().Get("/v1/models", headers)->status, 200) << host;
@@ -120,6 +122,35 @@ TEST_F(server_limits, refuse_other_sites) {
   const httplib::Result form = client().Post(chats, chat().dump(), "text/plain");
   EXPECT_EQ(form->status, 415);
   EXPECT_THAT(form->body, HasSubstr("must be application/json"));
+}
+
+// A page may post plain text to other sites, and the text may look like a request.
+TEST_F(server_limits, take_no_request_out_of_a_body_that_was_refused) {
+  const std::string inner = chat().dump();
+  const std::string smuggled = std::string("POST ") + chats +
+                               " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                               "Content-Length: " +
+                               std::to_string(inner.size()) + "\r\n\r\n" + inner;
+  const std::string body = std::string(8192, ' ') + smuggled;
+  const Wire page(server_->port());
+  page.send(std::string("POST ") + chats +
+            " HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: " +
+            std::to_string(body.size()) + "\r\n\r\n");
+  EXPECT_THAT(page.read_until("\r\n\r\n"), HasSubstr(" 415 "));
+  page.send(body);
+  EXPECT_THAT(page.read_until("choices"), Not(HasSubstr("choices")));
+}
+
+TEST_F(server_limits, refuse_a_large_body_without_a_length) {
+  ServerOptions options;
+  options.body_bytes = 5000;
+  start(options);
+  const Wire client(server_->port());
+  client.send(std::string("POST ") + chats +
+              " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+              "Transfer-Encoding: chunked\r\n\r\n");
+  for (int i = 0; i < 8; ++i) client.send("400\r\n" + std::string(1024, ' ') + "\r\n");
+  EXPECT_THAT(client.read_until("5000 bytes"), HasSubstr(" 413 "));
 }
 
 TEST_F(server_limits, refuse_a_large_body) {
