@@ -61,6 +61,10 @@ std::vector<double> TextScorer::log_probabilities(const std::vector<TokenId>& id
   if (count > p.window)
     throw ExportError(p.path + ": " + std::to_string(count) +
                       " tokens do not fit into a window of " + std::to_string(p.window));
+  for (const TokenId id : ids)
+    if (id < 0 || id >= p.vocabulary)
+      throw ExportError(p.path + ": the tokenizer gives the token " + std::to_string(id) +
+                        ", but the model has a vocabulary of " + std::to_string(p.vocabulary));
   std::vector<double> scores;
   for (int64_t start = 0; start + 1 < count; start += chunk) {
     const int64_t end = std::min(start + chunk, count - 1);  // the last token predicts nothing

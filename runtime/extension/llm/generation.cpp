@@ -70,8 +70,9 @@ struct Generation::Parts {
 void Generation::Parts::end(Finish why) {
   finish = why;
   if (why == Finish::failed) return;
-  show(stops.push(decoder.finish())), show(stops.finish());
+  show(stops.push(decoder.finish()));
   if (stops.stopped()) finish = Finish::stop;
+  show(stops.finish());
 }
 
 bool Generation::Parts::take(Result<Span<float>> rows) {

@@ -66,6 +66,7 @@ Result<LanguageModel> LanguageModel::load(const std::string& path, KernelSet ker
 
 const TextParts& LanguageModel::text() const { return parts_->text; }
 bool LanguageModel::has_all_logits() const {
+  const std::lock_guard lock(parts_->making);
   const std::vector<std::string> names = parts_->module.method_names();
   return std::find(names.begin(), names.end(), all_logits_name) != names.end();
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <mutex>
 
 #include "taper/runtime/extension/llm/language_model.h"
 #include "taper/runtime/extension/llm/user_text.h"
@@ -24,7 +25,8 @@ struct LanguageModel::Parts {
 
   /// Its session and its method belong to one sequence at a time, so that a single conversation
   /// takes the memory of one. `in_use` says whether a sequence has them.
-  mutable Module module;
+  mutable Module module;      ///< one thread at a time: see `making`
+  mutable std::mutex making;  ///< held while a sequence asks the module for memory or methods
   mutable std::atomic<bool> in_use{false};
   const TextParts text;
   const UserText user_text;

@@ -23,7 +23,9 @@ Region region_of(size_t size, const char* what, Region::Use use) {
 // States and a method beside those of the module.
 class Memory {
  public:
-  Memory(Module& module, const Threads* threads) {
+  /// Delegates to the constructor of an empty memory, so that the destructor runs if this one
+  /// throws.
+  Memory(Module& module, const Threads* threads) : Memory() {
     const Result<ModuleRequirements> needed = module.requirements(method_name);
     if (!needed.ok()) throw Failure{needed.error(), module.message()};
     session_memory_.emplace(region_of(needed.value().session, "caches", Region::Use::all));
@@ -53,6 +55,7 @@ class Memory {
   }
 
  private:
+  Memory() = default;
   Method create(const char* name, Region& memory) {
     ErrorInfo info;
     Result<Method> method = Method::create(*session_, name, MethodMemory(memory), &info);
@@ -74,6 +77,7 @@ class Memory {
 struct Sequence::Parts {
   explicit Parts(const LanguageModel& of) : model(of) {
     const LanguageModel::Parts& shared = *model.parts_;
+    const std::lock_guard lock(shared.making);
     takes_module = !shared.in_use.exchange(true, std::memory_order_acquire);
     if (takes_module)
       method.emplace(shared.module.method(method_name).value());  // `load` has created it
@@ -139,6 +143,7 @@ Method* Sequence::Parts::find_all() {
   if (all) return &*all;
   if (!model.has_all_logits()) return nullptr;
   Module& module = model.parts_->module;
+  const std::lock_guard lock(model.parts_->making);
   const Result<Method> made = guarded<Method>(&message, [&] {
     if (!takes_module) return own->all(module);
     const Result<Method> of_module = module.method(all_logits_name);

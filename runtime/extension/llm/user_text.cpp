@@ -84,7 +84,7 @@ std::vector<TokenId> UserText::encode(std::string_view prompt) const {
     append(ids, tokenizer_.encode(prompt.substr(0, at), of_template));
     prompt.remove_prefix(at + begin_mark.size());
     const size_t end = prompt.find(end_mark);
-    if (end == std::string_view::npos) continue;  // a template took a mark apart
+    if (end == std::string_view::npos) break;  // a template took a mark apart
     const size_t which = std::strtoul(std::string(prompt.substr(0, end)).c_str(), nullptr, 10);
     if (which < special_.size()) append(ids, tokenizer_.encode(special_[which], of_user));
     prompt.remove_prefix(end + end_mark.size());

@@ -10,6 +10,10 @@ struct CodeRange {
   char32_t first, last;
 };
 
+/// Of one part, as in "a"?*+: each encloses the one before it, and readers follow them by
+/// recursion.
+inline constexpr int most_repetitions = 16;
+
 /// A part of a grammar or of a regular expression.
 struct Expression {
   enum class Kind : uint8_t {

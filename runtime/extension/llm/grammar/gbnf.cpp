@@ -204,7 +204,9 @@ class Parser {
     Expression sequence = Expression::of(Expression::Kind::sequence);
     while (std::optional<Expression> item = read_item(groups)) {
       skip_blanks(groups > 0);
+      int repeated = 0;
       while (const std::optional<std::pair<uint32_t, uint32_t>> times = read_times()) {
+        if (++repeated > most_repetitions) refuse("a part is repeated too many times over");
         item = Expression::of_repeat(std::move(*item), times->first, times->second);
         skip_blanks(groups > 0);
       }

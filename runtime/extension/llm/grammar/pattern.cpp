@@ -67,7 +67,9 @@ class Parser {
   Expression read_repeated(int groups) {
     const bool is_anchor = peek() == '^' || peek() == '$';
     Expression item = read_item(groups);
+    int repeated = 0;
     while (const auto times = read_times()) {
+      if (++repeated > most_repetitions) wrong("a part is repeated too many times over");
       if (is_anchor) wrong("'^' and '$' cannot be repeated");
       static_cast<void>(take("?"));  // lazy, which finds the same texts
       item = Expression::of_repeat(std::move(item), times->first, times->second);
