@@ -89,6 +89,17 @@ void AnswerOptions::add_to(Command& command) {
 
 void AnswerOptions::check() const {
   if (max_tokens < 1) throw UsageError("--max-tokens", "it must be positive");
+  const auto require = [](const char* option, const std::optional<double>& value, double least,
+                          double most, const char* range) {
+    // the comparisons are false for NaN
+    if (value && !(*value >= least && *value <= most)) throw UsageError(option, range);
+  };
+  require("--temperature", temperature, 0, 100, "it must be from 0 to 100");
+  require("--top-p", top_p, 0, 1, "it must be from 0 to 1");
+  require("--min-p", min_p, 0, 1, "it must be from 0 to 1");
+  require("--repetition-penalty", repetition_penalty, 0.01, 100, "it must be from 0.01 to 100");
+  if (top_k && (*top_k < 0 || *top_k > (1 << 30)))
+    throw UsageError("--top-k", "it must be from 0 to 2^30");
   static_cast<void>(language());  // its errors come before the wait for the model
 }
 

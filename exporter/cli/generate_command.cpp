@@ -32,6 +32,12 @@ llm::Sequence sequence_of(const GenerateArguments& a, const llm::LanguageModel& 
   return std::move(sequence.value());
 }
 
+/// As OpenAI's interface names it.
+const char* reason_of(llm::Finish finish) {
+  const bool is_cut = finish == llm::Finish::max_tokens || finish == llm::Finish::context_full;
+  return is_cut ? "length" : "stop";
+}
+
 void print(const GenerateArguments& a, const std::vector<llm::TokenId>& prompt,
            const llm::Generation& answer, std::ostream& out) {
   const auto rate = [](int64_t tokens, double seconds) {
@@ -41,8 +47,10 @@ void print(const GenerateArguments& a, const std::vector<llm::TokenId>& prompt,
   const double reads = rate(s.prompt_tokens, s.prompt_seconds),
                writes = rate(s.answer_tokens, s.answer_seconds);
   if (a.json) {
-    nlohmann::json result = {
-        {"prompt_ids", prompt}, {"ids", answer.ids()}, {"text", answer.text()}};
+    nlohmann::json result = {{"prompt_ids", prompt},
+                             {"ids", answer.ids()},
+                             {"text", answer.text()},
+                             {"finish_reason", reason_of(answer.finish())}};
     if (a.statistics)
       result["prompt_tokens_per_second"] = reads, result["tokens_per_second"] = writes,
       result["steps"] = s.answer_steps;
@@ -67,12 +75,17 @@ void generate(const GenerateArguments& a, std::ostream& out) {
   options.sampling = a.answer.sampling(model);
   options.stop = a.answer.stop, options.max_tokens = a.answer.max_tokens;
   options.grammar = a.answer.matcher(model), options.draft = !a.answer.model.draft.empty();
+  const std::shared_ptr<llm::GrammarMatcher> grammar = options.grammar;
   llm::Generation answer(sequence, prompt, std::move(options));
   while (answer.step())
     if (!a.json) out << answer.piece() << std::flush;
   if (answer.error() != Error::ok)
     throw ExportError(a.answer.model.model + ": " + answer.message());
   print(a, prompt, answer, out);
+  if (!a.json && grammar != nullptr && !grammar->may_end())
+    throw ExportError(answer.finish() == llm::Finish::end
+                          ? "no token fits the grammar behind this text; try another --seed"
+                          : "the text ends before the grammar does; allow more --max-tokens");
 }
 
 }  // namespace

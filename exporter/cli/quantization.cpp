@@ -67,9 +67,27 @@ struct Quantization::Parts {
     quantize::Options options;
     if (!choice.calibrate.empty()) {
       options.samples = read_samples(choice.calibrate, model, *graphs.front(), choice.samples);
+      require_variety(options.samples);
     }
     options.progress = Shown(stages);
     report = quantize::quantize(graphs, *recipe, options);
+  }
+
+  /// Throws if all floating elements of the samples are the same number.
+  void require_variety(const std::vector<quantize::Sample>& samples) const {
+    std::optional<float> first;
+    for (const quantize::Sample& sample : samples)
+      for (const eager::Tensor& input : sample) {
+        if (input.dtype() != DType::f32) continue;
+        for (const float x : input.contiguous().to_vector<float>()) {
+          if (first && x != *first) return;
+          first = x;
+        }
+      }
+    if (first)
+      throw ExportError(choice.calibrate +
+                        ": all elements are the same number, which teaches nothing; give data like "
+                        "those that the model will get");
   }
 
   void run_static(const std::vector<ir::Graph*>& graphs, Stages& stages) {
@@ -82,6 +100,12 @@ struct Quantization::Parts {
       static_report << "  " << io::printable(line) << '\n';
     const quantize::Ranges ranges =
         quantize::calibrate(graph, examples, *static_options, shown_as("calibrating", stages));
+    for (const ir::Input& input : graph.inputs())
+      if (const auto range = ranges.values.find(input.value == nullptr ? "" : input.value->name);
+          range != ranges.values.end() && range->second.low == range->second.high)
+        throw ExportError(choice.calibrate + ": every element of the input " + input.name +
+                          " is the same number, which shows no ranges; give data like those that "
+                          "the model will get");
     if (choice.sensitivity)
       quantize::print(static_report,
                       quantize::measure_sensitivity(graph, ranges, examples, *static_options,
