@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "taper/exporter/quantize/static/observer.h"
+#include "taper/exporter/quantize/static/pattern.h"
 #include "taper/runtime/core/layout.h"
 
 namespace taper::quantize {
@@ -67,8 +68,5 @@ Recipe find_recipe(const std::string& name_or_file);
 std::vector<std::string> recipe_names();
 /// The text of one that ships.
 std::string_view shipped_recipe(std::string_view name);
-
-/// Whether `text` has the form of `pattern`, with `*` and `?`.
-bool matches(std::string_view pattern, std::string_view text);
 
 }  // namespace taper::quantize

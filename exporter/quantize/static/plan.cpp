@@ -9,6 +9,7 @@
 #include "taper/exporter/ir/call.h"
 #include "taper/exporter/ir/control_flow.h"
 #include "taper/exporter/passes/replace.h"
+#include "taper/exporter/quantize/static/pattern.h"
 
 namespace taper::quantize {
 namespace {
@@ -116,8 +117,8 @@ class Planner {
     std::string why;
     for (size_t i = 0; i < fitted_.size(); ++i) {
       const std::string& pattern = options_.exclude[i];
-      bool here = fits(pattern, node.module) || fits(pattern, name_of(*node.op));
-      for (const auto& r : node.results) here |= r != nullptr && fits(pattern, r->name);
+      bool here = matches(pattern, node.module) || matches(pattern, name_of(*node.op));
+      for (const auto& r : node.results) here |= r != nullptr && matches(pattern, r->name);
       if (!here) continue;
       fitted_[i] = true;
       why = "excluded by \"" + pattern + "\"";
@@ -216,24 +217,6 @@ class Planner {
 };
 
 }  // namespace
-
-bool fits(std::string_view pattern, std::string_view text) {
-  size_t p = 0, t = 0;
-  size_t star = std::string_view::npos, resumed = 0;  // the last star, and where its text ends
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++, resumed = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p, ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1, t = ++resumed;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 Plan make_plan(ir::Graph& graph, const StaticOptions& options, const Node* only) {
   return Planner(graph, options, only).run();

@@ -43,7 +43,4 @@ struct Plan {
 /// node.
 Plan make_plan(ir::Graph& graph, const StaticOptions& options, const ir::Node* only = nullptr);
 
-/// Whether `text` fits a pattern in which `*` stands for any text, and `?` for one character.
-bool fits(std::string_view pattern, std::string_view text);
-
 }  // namespace taper::quantize
