@@ -8,7 +8,6 @@
 namespace taper::llm {
 namespace {
 
-
 /// As a type of ggml, which has one for every dtype that weights have.
 uint32_t type_of(DType dtype, const std::string& name) {
   if (dtype == DType::f32) return gguf::f32_id;

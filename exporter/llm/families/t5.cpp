@@ -48,7 +48,8 @@ void read_copies(const Weights& weights, const Config& c) {
       (void)copy.matrix(c.vocabulary, c.hidden);
 }
 
-std::unique_ptr<DecoderLayer> make_t5_layer(const Config& c, const Weights& weights, int64_t layer) {
+std::unique_ptr<DecoderLayer> make_t5_layer(const Config& c, const Weights& weights,
+                                            int64_t layer) {
   return std::make_unique<CrossLayer>(c, weights, layer, Norm::Kind::rms);
 }
 

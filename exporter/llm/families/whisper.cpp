@@ -39,7 +39,8 @@ class WhisperEncoder : public SourceEncoder {
   }
 };
 
-std::unique_ptr<DecoderLayer> make_whisper_layer(const Config& c, const Weights& weights, int64_t layer) {
+std::unique_ptr<DecoderLayer> make_whisper_layer(const Config& c, const Weights& weights,
+                                                 int64_t layer) {
   return std::make_unique<CrossLayer>(c, weights, layer, Norm::Kind::layer);
 }
 
