@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "taper/delegates/xnnpack/compile/arguments.h"
 #include "taper/delegates/xnnpack/compile/scales.h"
 #include "taper/delegates/xnnpack/runtime/part.h"
 #include "taper/exporter/ir/call.h"
@@ -18,9 +19,6 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 // ---- what rows ask ----
 
-bool are_fixed(const std::vector<Dim>& dims) {
-  return std::ranges::all_of(dims, &Dim::is_constant);
-}
 bool has_fixed_sizes(const Value& v) {
   return std::all_of(v.type.sizes, v.type.sizes + v.type.rank,
                      [](Dim d) { return d.is_constant(); });
@@ -29,11 +27,6 @@ std::vector<int64_t> sizes_of(const Value& v) {
   std::vector<int64_t> sizes;
   for (int i = 0; i < v.type.rank; ++i) sizes.push_back(v.type.sizes[i].value());
   return sizes;
-}
-std::vector<int64_t> numbers(const std::vector<Dim>& dims) {
-  std::vector<int64_t> list;
-  for (const Dim d : dims) list.push_back(d.value());
-  return list;
 }
 /// A pair from a list of two, one or no elements.
 std::vector<int64_t> pair_of(const std::vector<Dim>& dims, const std::vector<int64_t>& otherwise) {
@@ -46,8 +39,6 @@ std::vector<int64_t> joined(std::initializer_list<std::vector<int64_t>> lists) {
   for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
   return all;
 }
-int64_t axis_of(Dim dim, int rank) { return dim.value() < 0 ? dim.value() + rank : dim.value(); }
-double real(const Scalar& s) { return s.is_real ? s.real : static_cast<double>(s.integer); }
 bool is_one(const Scalar* s) { return s != nullptr && real(*s) == 1; }
 
 // ---- convolutions ----
@@ -404,7 +395,7 @@ void lower_scalar(Lowering& out, const Node& node) {
              order);
 }
 
-// ---- softmax, and what moves elements ----
+// ---- softmax ----
 
 std::string refuses_softmax(const Node& node) {
   const Call<ops::_softmax> c(node);
@@ -416,121 +407,6 @@ std::string refuses_softmax(const Node& node) {
 void lower_softmax(Lowering& out, const Node& node) {
   const Ref x = out.ref(Call<ops::_softmax>(node).get<"self">());
   out.define(node.result(), out.add(Kind::softmax, Function::none, {x}));
-}
-
-std::string refuses_cat(const Node& node) {
-  const auto& list = Call<ops::cat>(node).get<"tensors">();
-  if (list.size() < 2 || list.size() > static_cast<size_t>(most_inputs))
-    return "it joins more than 5 tensors, or one";
-  const int rank = node.result()->type.rank;
-  const auto differs = [&](const Value* v) { return v->type.rank != rank; };
-  return std::ranges::any_of(list, differs) ? "the ranks differ" : "";
-}
-void lower_cat(Lowering& out, const Node& node) {
-  const Call<ops::cat> c(node);
-  const auto& list = c.get<"tensors">();
-  const auto is_last = [&](const Value* v) { return out.natural_order(v) == Order::channels_last; };
-  const Order order = std::ranges::any_of(list, is_last) ? Order::channels_last : Order::plain;
-  std::vector<Ref> inputs;
-  for (const Value* v : list) inputs.push_back(out.ref(v, order));
-  int64_t axis = axis_of(c.get<"dim">(), node.result()->type.rank);
-  constexpr int64_t place[] = {0, 3, 1, 2};
-  if (order == Order::channels_last) axis = place[axis];
-  out.define(node.result(), out.add(Kind::concatenate, Function::none, inputs, {axis}), order);
-}
-
-std::string refuses_reshape(const Node& node) {
-  const Value& result = *node.result();
-  int open = 0;
-  for (int i = 0; i < result.type.rank; ++i) open += !result.type.sizes[i].is_constant();
-  return open > 1 ? "it has more than one symbolic size" : "";
-}
-void lower_reshape(Lowering& out, const Node& node) {
-  const Value* x = std::get<Value*>(node.arguments[0]);
-  const Value& result = *node.result();
-  std::vector<int64_t> sizes;
-  for (int i = 0; i < result.type.rank; ++i)
-    sizes.push_back(result.type.sizes[i].is_constant() ? result.type.sizes[i].value() : 0);
-  // an image of one pixel lies the same way in both orders
-  const bool is_pixel =
-      x->type.rank == 4 && proves_equal(x->type.sizes[2], 1) && proves_equal(x->type.sizes[3], 1);
-  const Ref in = out.ref(x, is_pixel ? out.natural_order(x) : Order::plain);
-  out.define(&result, out.add(Kind::reshape, Function::none, {in}, std::move(sizes)));
-}
-
-void lower_order(Lowering& out, const Node& node, std::vector<int64_t> order) {
-  const Ref x = out.ref(std::get<Value*>(node.arguments[0]));
-  out.define(node.result(), out.add(Kind::transpose, Function::none, {x}, std::move(order)));
-}
-void lower_permute(Lowering& out, const Node& node) {
-  const Call<ops::permute> c(node);
-  std::vector<int64_t> order;
-  for (const Dim d : c.get<"dims">()) order.push_back(axis_of(d, c.get<"self">()->type.rank));
-  lower_order(out, node, std::move(order));
-}
-void lower_transpose(Lowering& out, const Node& node) {
-  const Call<ops::transpose_int> c(node);
-  const int rank = c.get<"self">()->type.rank;
-  std::vector<int64_t> order(static_cast<size_t>(rank));
-  std::iota(order.begin(), order.end(), 0);
-  if (rank > 0)
-    std::swap(order[static_cast<size_t>(axis_of(c.get<"dim0">(), rank))],
-              order[static_cast<size_t>(axis_of(c.get<"dim1">(), rank))]);
-  lower_order(out, node, std::move(order));
-}
-
-std::string refuses_slice(const Node& node) {
-  const Call<ops::slice_Tensor> c(node);
-  const Value* x = c.get<"self">();
-  const int axis = static_cast<int>(axis_of(c.get<"dim">(), x->type.rank));
-  const Dim* start = c.get<"start">();
-  if (!proves_equal(c.get<"step">(), 1)) return "its step is not 1";
-  if (!x->type.sizes[axis].is_constant() || !node.result()->type.sizes[axis].is_constant() ||
-      (start != nullptr && !start->is_constant()))
-    return "its bounds are symbolic";
-  return "";
-}
-void lower_slice(Lowering& out, const Node& node) {
-  const Call<ops::slice_Tensor> c(node);
-  const Value* x = c.get<"self">();
-  const int rank = x->type.rank;
-  const auto axis = static_cast<size_t>(axis_of(c.get<"dim">(), rank));
-  const int64_t extent = x->type.sizes[axis].value();
-  const Dim* given = c.get<"start">();
-  int64_t start = given == nullptr ? 0 : given->value();
-  start = std::clamp<int64_t>(start < 0 ? start + extent : start, 0, extent);
-  std::vector<int64_t> list(static_cast<size_t>(2 * rank));
-  list[axis] = start;
-  list[static_cast<size_t>(rank) + axis] = node.result()->type.sizes[axis].value();
-  out.define(node.result(), out.add(Kind::slice, Function::none, {out.ref(x)}, std::move(list)));
-}
-
-std::string refuses_pad(const Node& node) {
-  const Call<ops::constant_pad_nd> c(node);
-  const auto& pad = c.get<"pad">();
-  if (!are_fixed(pad)) return "a padding is symbolic";
-  if (c.get<"value">() == nullptr) return "its number is symbolic";
-  const auto is_negative = [](Dim d) { return d.value() < 0; };
-  return std::ranges::any_of(pad, is_negative) ? "a padding is negative" : "";
-}
-/// The library rounds a number to an integer of the tensor.
-float pad_value(const Value& x, double value) {
-  if (x.type.dtype != DType::i8) return static_cast<float>(value);
-  const Scale s = scale_of(x).value_or(Scale());
-  return s.scale * static_cast<float>(value - s.zero_point);
-}
-void lower_pad(Lowering& out, const Node& node) {
-  const Call<ops::constant_pad_nd> c(node);
-  const auto rank = static_cast<size_t>(c.get<"self">()->type.rank);
-  const std::vector<int64_t> pad = numbers(c.get<"pad">());  // of the last dimension first
-  std::vector<int64_t> list(2 * rank);
-  for (size_t i = 0; i < pad.size() / 2; ++i) {
-    list[rank - 1 - i] = pad[2 * i];
-    list[2 * rank - 1 - i] = pad[2 * i + 1];
-  }
-  out.define(node.result(),
-             out.add(Kind::pad, Function::none, {out.ref(c.get<"self">())}, std::move(list),
-                     {pad_value(*c.get<"self">(), real(*c.get<"value">()))}));
 }
 
 constexpr bool heavy = true;
@@ -581,14 +457,6 @@ const Row rows[] = {
     {&ops::div_Scalar, refuses_scalar<ops::div_Scalar>,
      lower_scalar<ops::div_Scalar, Function::divide>},
     {&ops::_softmax, refuses_softmax, lower_softmax},
-    {&ops::cat, refuses_cat, lower_cat},
-    {&ops::view, refuses_reshape, lower_reshape},
-    {&ops::unsqueeze, refuses_reshape, lower_reshape},
-    {&ops::squeeze_dim, refuses_reshape, lower_reshape},
-    {&ops::permute, nullptr, lower_permute},
-    {&ops::transpose_int, nullptr, lower_transpose},
-    {&ops::slice_Tensor, refuses_slice, lower_slice},
-    {&ops::constant_pad_nd, refuses_pad, lower_pad},
 };
 
 /// What holds for all rows: one to six dimensions, no empty tensors, sizes of images and windows
@@ -604,7 +472,8 @@ std::string refuses_value(const Value& v) {
 }  // namespace
 
 const Row* find_row(const Operator& op) {
-  for (const std::span<const Row> list : {std::span<const Row>(rows), integer_rows()})
+  for (const std::span<const Row> list :
+       {std::span<const Row>(rows), moving_rows(), integer_rows()})
     if (const auto at = std::ranges::find(list, &op, &Row::op); at != list.end()) return &*at;
   return nullptr;
 }

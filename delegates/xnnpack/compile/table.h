@@ -16,7 +16,8 @@ struct Row {
   bool is_heavy = false;  ///< worth a part of its own
 };
 
-/// Rows of static 8-bit operators (integers.cpp).
+/// Rows of what moves elements (moves.cpp), and of static 8-bit operators (integers.cpp).
+std::span<const Row> moving_rows();
 std::span<const Row> integer_rows();
 
 /// nullptr: the operator is not taken.
