@@ -2,6 +2,7 @@
 
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/eager.h"
+#include "taper/exporter/llm/naming.h"
 #include "taper/exporter/llm/read_config.h"
 
 namespace taper::llm {
@@ -68,17 +69,13 @@ bool is_encoder(const std::string& path) { return huggingface::model_type(path) 
 
 std::unique_ptr<Encoder> load_encoder(const std::string& path) {
   const huggingface::Folder folder(path);
-  try {
+  return naming(path, [&] {
     Checkpoint checkpoint(folder);
     auto encoder =
         std::make_unique<Encoder>(read_encoder_config(folder.config()), Weights(checkpoint));
     checkpoint.require_all_read();
     return encoder;
-  } catch (const io::FileError&) {
-    throw;  // names the file
-  } catch (const ExportError& e) {
-    throw ExportError(path + ": " + e.what());
-  }
+  });
 }
 
 }  // namespace taper::llm

@@ -2,6 +2,7 @@
 
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/eager.h"
+#include "taper/exporter/llm/naming.h"
 #include "taper/exporter/llm/read_config.h"
 
 namespace taper::llm {
@@ -47,17 +48,13 @@ bool is_image_model(const std::string& path) {
 
 std::unique_ptr<ImageModel> load_image_model(const std::string& path) {
   const huggingface::Folder folder(path);
-  try {
+  return naming(path, [&] {
     Checkpoint checkpoint(folder);
     auto model =
         std::make_unique<ImageModel>(read_image_config(folder.config()), Weights(checkpoint));
     checkpoint.require_all_read();
     return model;
-  } catch (const io::FileError&) {
-    throw;  // names the file
-  } catch (const ExportError& e) {
-    throw ExportError(path + ": " + e.what());
-  }
+  });
 }
 
 }  // namespace taper::llm

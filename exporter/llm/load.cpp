@@ -4,6 +4,7 @@
 
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/llm/decoder.h"
+#include "taper/exporter/llm/naming.h"
 #include "taper/exporter/llm/read_config.h"
 
 namespace taper::llm {
@@ -33,7 +34,7 @@ bool is_language_model(const std::string& path) {
 }
 
 Model load(const std::string& path, const LoadOptions& options) {
-  try {
+  return naming(path, [&] {
     if (is_gguf(path)) {
       const gguf::File file(path);
       Model model = build(read_config(file.content()), Checkpoint(file), options);
@@ -42,11 +43,7 @@ Model load(const std::string& path, const LoadOptions& options) {
     }
     const huggingface::Folder folder(path, options.config);
     return build(read_config(folder.config()), Checkpoint(folder), options);
-  } catch (const io::FileError&) {
-    throw;  // names the file
-  } catch (const ExportError& e) {
-    throw ExportError(path + ": " + e.what());
-  }
+  });
 }
 
 }  // namespace taper::llm

@@ -3,6 +3,7 @@
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/llm/families.h"
+#include "taper/exporter/llm/naming.h"
 #include "taper/exporter/llm/read_config.h"
 
 namespace taper::llm {
@@ -69,7 +70,7 @@ bool is_seq2seq(const std::string& path) {
 
 std::unique_ptr<Seq2Seq> load_seq2seq(const std::string& path, const LoadOptions& options) {
   const huggingface::Folder folder(path, options.config);
-  try {
+  return naming(path, [&] {
     Seq2SeqConfig config = read_seq2seq_config(folder.config());
     set_capacities(config, options);
     Checkpoint checkpoint(folder);
@@ -79,11 +80,7 @@ std::unique_ptr<Seq2Seq> load_seq2seq(const std::string& path, const LoadOptions
     auto model = std::make_unique<Seq2Seq>(config, weights);
     checkpoint.require_all_read();
     return model;
-  } catch (const io::FileError&) {
-    throw;  // names the file
-  } catch (const ExportError& e) {
-    throw ExportError(path + ": " + e.what());
-  }
+  });
 }
 
 }  // namespace taper::llm

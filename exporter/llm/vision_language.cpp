@@ -4,6 +4,7 @@
 
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/eager.h"
+#include "taper/exporter/llm/naming.h"
 #include "taper/exporter/llm/read_config.h"
 
 namespace taper::llm {
@@ -92,18 +93,14 @@ bool is_vision_language(const std::string& path) {
 std::unique_ptr<VisionLanguage> load_vision_language(const std::string& path,
                                                      const LoadOptions& options) {
   const huggingface::Folder folder(path, options.config);
-  try {
+  return naming(path, [&] {
     VisionLanguageConfig config = read_vision_language_config(folder.config());
     apply(options, config.text);
     Checkpoint checkpoint(folder);
     auto model = std::make_unique<VisionLanguage>(config, Weights(checkpoint));
     checkpoint.require_all_read();
     return model;
-  } catch (const io::FileError&) {
-    throw;  // names the file
-  } catch (const ExportError& e) {
-    throw ExportError(path + ": " + e.what());
-  }
+  });
 }
 
 }  // namespace taper::llm
