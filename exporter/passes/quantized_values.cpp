@@ -5,6 +5,7 @@
 
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/ir/call.h"
+#include "taper/kernels/quantized/byte_panels.h"
 
 namespace taper::passes {
 namespace {
@@ -141,18 +142,27 @@ std::optional<QuantizedWeight> quantized_weight(const ir::Graph& graph, const Va
   return w;
 }
 
+size_t place_in_byte_panels(int64_t channel, int64_t k, int64_t of_group, int64_t depth) {
+  using quantized::BytePanels;
+  const int64_t row = channel % of_group;
+  const int64_t panel =
+      channel / of_group * BytePanels::panels_of(of_group) + row / BytePanels::rows;
+  const int64_t vector = panel * BytePanels::vectors_of(depth) + k / BytePanels::vector;
+  return static_cast<size_t>(vector * BytePanels::vector_bytes +
+                             row % BytePanels::rows * BytePanels::vector + k % BytePanels::vector);
+}
+
 std::shared_ptr<const ir::Payload> byte_panels(const std::vector<int8_t>& integers,
                                                int64_t channels, int64_t depth, int64_t groups) {
-  const int64_t of_group = channels / groups, panels = (of_group + 15) / 16,
-                vectors = (depth + 3) / 4;
-  std::vector<int8_t> packed(static_cast<size_t>(groups * panels * vectors * 64));
-  for (int64_t c = 0; c < channels; ++c) {
-    const int64_t row = c % of_group, panel = c / of_group * panels + row / 16;
+  using quantized::BytePanels;
+  const int64_t of_group = channels / groups, panels = groups * BytePanels::panels_of(of_group),
+                vectors = BytePanels::vectors_of(depth);
+  std::vector<int8_t> packed(static_cast<size_t>(panels * vectors * BytePanels::vector_bytes));
+  for (int64_t c = 0; c < channels; ++c)
     for (int64_t k = 0; k < depth; ++k)
-      packed[static_cast<size_t>((panel * vectors + k / 4) * 64 + row % 16 * 4 + k % 4)] =
+      packed[place_in_byte_panels(c, k, of_group, depth)] =
           integers[static_cast<size_t>(c * depth + k)];
-  }
-  return ir::Payload::from(packed, {groups * panels, vectors, 16, 4});
+  return ir::Payload::from(packed, {panels, vectors, BytePanels::rows, BytePanels::vector});
 }
 
 std::optional<std::vector<int32_t>> byte_offsets(const QuantizedWeight& weight,

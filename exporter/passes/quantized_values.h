@@ -43,6 +43,10 @@ struct QuantizedWeight {
 std::optional<QuantizedWeight> quantized_weight(const ir::Graph& graph, const ir::Value* value,
                                                 ConstantValues& constants, std::string& why);
 
+/// Where the weight of a channel at place `k` of the depth lies in panels (kernels/operators.def).
+/// Each group has `of_group` channels, and begins with a panel of its own.
+size_t place_in_byte_panels(int64_t channel, int64_t k, int64_t of_group, int64_t depth);
+
 /// The integers (channels, taps, inputs) as panels: the weights of taper::conv2d_q8 and
 /// taper::linear_q8 (kernels/operators.def). `groups` parts of the channels have panels of their
 /// own.

@@ -8,6 +8,7 @@
 #include "taper/delegates/xnnpack/compile/table.h"
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/ir/call.h"
+#include "taper/exporter/passes/quantized_values.h"
 
 namespace taper::delegates::xnnpack {
 namespace integers {
@@ -60,15 +61,12 @@ Weights weights_of(Lowering& out, const Call<op>& c, int64_t depth, int64_t grou
   const auto offsets = out.elements(c.template get<"offsets">()).template to_vector<int32_t>();
   w.bias.assign(offsets.begin(), offsets.begin() + w.channels);
   const auto packed = out.elements(c.template get<"weight">()).template to_vector<int8_t>();
-  const int64_t of_group = w.channels / groups, panels = (of_group + 15) / 16,
-                vectors = (depth + 3) / 4;
+  const int64_t of_group = w.channels / groups;
   w.integers.resize(static_cast<size_t>(w.channels * depth));
-  for (int64_t channel = 0; channel < w.channels; ++channel) {
-    const int64_t row = channel % of_group, panel = channel / of_group * panels + row / 16;
+  for (int64_t channel = 0; channel < w.channels; ++channel)
     for (int64_t k = 0; k < depth; ++k)
       w.integers[static_cast<size_t>(channel * depth + k)] =
-          packed[static_cast<size_t>(((panel * vectors + k / 4) * 16 + row % 16) * 4 + k % 4)];
-  }
+          packed[passes::place_in_byte_panels(channel, k, of_group, depth)];
   return w;
 }
 
