@@ -6,7 +6,7 @@
 namespace taper {
 
 /// What an operator is; see operators.def.
-enum class Category : uint8_t { kernel, view, composite, symbolic, check, refused };
+enum class Category : uint8_t { kernel, view, composite, symbolic, check };
 
 /// An operator: its ATen schema. The table is open: users declare their own operators in the same
 /// way, in their own namespace.

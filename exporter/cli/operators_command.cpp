@@ -77,8 +77,6 @@ std::string form_of(const eager::OperatorInfo& info) {
       return "a number";
     case Category::check:
       return "a check";
-    case Category::refused:
-      return "refused: complex numbers";
   }
   return "";
 }

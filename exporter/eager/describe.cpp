@@ -78,9 +78,7 @@ std::string describe_arguments(const OperatorInfo& info, const Boxed* arguments)
 }
 
 std::string describe_absence(const OperatorInfo& info) {
-  return std::string(info.name) + (info.op->category == Category::refused
-                                       ? ": complex numbers are not supported"
-                                       : ": this operator has no kernel");
+  return std::string(info.name) + ": this operator has no kernel";
 }
 std::string describe_failure(const OperatorInfo& info, const Boxed* arguments,
                              const Facts<Extent>& facts) {

@@ -15,7 +15,7 @@ class MissingKernelError : public EagerError {
 /// "self (2, 5), other (3)": the tensor arguments with their sizes.
 std::string describe_arguments(const OperatorInfo& info, const Boxed* arguments);
 
-/// Why an operator has no kernel at all: "fft_rfft: complex numbers are not supported".
+/// Why an operator cannot run at all: "view: this operator has no kernel".
 std::string describe_absence(const OperatorInfo& info);
 
 std::string describe_failure(const OperatorInfo& info, const Boxed* arguments,

@@ -143,8 +143,10 @@ class Printer {
 };
 
 const char* torch_name(DType d) {
-  constexpr const char* names[dtype_count] = {"bool",  "uint8",   "int8",     "int16",   "int32",
-                                              "int64", "float16", "bfloat16", "float32", "float64"};
+  constexpr const char* names[dtype_count] = {
+      "bool",        "uint8",    "int8",    "int16",   "int32",     "int64",
+      "float16",     "bfloat16", "float32", "float64", "complex64", "float8_e4m3fn",
+      "float8_e5m2", "uint16",   "uint32",  "uint64"};
   return names[static_cast<int>(d)];
 }
 

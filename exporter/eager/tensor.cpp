@@ -201,8 +201,10 @@ Scalar Tensor::scalar(Location here) const {
       return Scalar(static_cast<double>(*static_cast<const float*>(p)));
     case DType::f64:
       return Scalar(*static_cast<const double*>(p));
+    default:
+      throw EagerError(here, std::string("item: an element of dtype ") +
+                                 taper::name_of(i.ref.dtype) + " is not one number");
   }
-  return Scalar(0);
 }
 
 template <class T>

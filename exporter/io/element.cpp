@@ -28,6 +28,8 @@ double element(const Array& array, int64_t index) {
       return array.values<float>()[i];
     case DType::f64:
       return array.values<double>()[i];
+    default:
+      break;
   }
   return 0;
 }

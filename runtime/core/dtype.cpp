@@ -3,8 +3,9 @@
 namespace taper {
 
 const char* name_of(DType d) {
-  static constexpr const char* names[dtype_count] = {"bool", "u8",  "i8",   "i16", "i32",
-                                                     "i64",  "f16", "bf16", "f32", "f64"};
+  static constexpr const char* names[dtype_count] = {
+      "bool", "u8",  "i8",  "i16",       "i32",     "i64", "f16", "bf16",
+      "f32",  "f64", "c64", "f8_e4m3fn", "f8_e5m2", "u16", "u32", "u64"};
   return is_valid(d) ? names[static_cast<uint8_t>(d)] : "?";
 }
 

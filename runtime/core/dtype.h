@@ -16,17 +16,27 @@ enum class DType : uint8_t {
   bf16 = 7,
   f32 = 8,
   f64 = 9,
+  c64 = 10,  ///< a complex number: its real part and its imaginary part in f32
+  f8_e4m3fn =
+      11,        ///< 8 bits without infinities (OCP 8-bit floating point); storage: see is_storage
+  f8_e5m2 = 12,  ///< the upper half of an IEEE 754 binary16
+  u16 = 13,
+  u32 = 14,
+  u64 = 15,
 };
-inline constexpr int dtype_count = 10;
+inline constexpr int dtype_count = 16;
 
 constexpr bool is_valid(DType d) { return static_cast<uint8_t>(d) < dtype_count; }
 constexpr int size_bytes(DType d) {
-  constexpr uint8_t sizes[dtype_count] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
+  constexpr uint8_t sizes[dtype_count] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 1, 1, 2, 4, 8};
   return is_valid(d) ? sizes[static_cast<uint8_t>(d)] : 0;
 }
 constexpr bool is_floating(DType d) { return d >= DType::f16 && d <= DType::f64; }
 constexpr bool is_half(DType d) { return d == DType::f16 || d == DType::bf16; }
 constexpr bool is_integral(DType d) { return d >= DType::u8 && d <= DType::i64; }
+constexpr bool is_complex(DType d) { return d == DType::c64; }
+/// A dtype without arithmetic: its elements are moved, and cast from and to other dtypes.
+constexpr bool is_storage(DType d) { return d >= DType::f8_e4m3fn && d <= DType::u64; }
 
 /// The name in messages and reports: "f32", "i64", "bool", ….
 const char* name_of(DType d);
@@ -62,6 +72,10 @@ struct BFloat16 {
   }
 };
 
+struct Complex64 {
+  float real, imag;
+};
+
 /// An element of n bytes, for kernels that only move data.
 template <int n>
 struct Bytes {
@@ -88,15 +102,19 @@ TAPER_DTYPE(Half, f16)
 TAPER_DTYPE(BFloat16, bf16)
 TAPER_DTYPE(float, f32)
 TAPER_DTYPE(double, f64)
+TAPER_DTYPE(Complex64, c64)
+TAPER_DTYPE(uint16_t, u16)
+TAPER_DTYPE(uint32_t, u32)
+TAPER_DTYPE(uint64_t, u64)
 #undef TAPER_DTYPE
 template <int n>
 struct dtypes_of<Bytes<n>> {
-  static constexpr DTypeSet set =
-      (size_bytes(DType::boolean) == n ? one(DType::boolean) | one(DType::u8) | one(DType::i8)
-                                       : 0) |
-      (n == 2 ? one(DType::i16) | one(DType::f16) | one(DType::bf16) : 0) |
-      (n == 4 ? one(DType::i32) | one(DType::f32) : 0) |
-      (n == 8 ? one(DType::i64) | one(DType::f64) : 0);
+  static constexpr DTypeSet set = [] {
+    DTypeSet all = 0;
+    for (int i = 0; i < dtype_count; ++i)
+      if (const DType d = static_cast<DType>(i); size_bytes(d) == n) all |= one(d);
+    return all;
+  }();
 };
 
 }  // namespace taper

@@ -247,6 +247,9 @@ Error read_element(MethodData& m, const format::Symbol& s, int64_t& result) {
     case DType::f64:
       result = as(int64_t{});
       break;
+    default:
+      return m.fail(Error::invalid_program, TAPER_TEXT("a symbol cannot read value {}: its dtype"),
+                    s.first());
   }
   return Error::ok;
 }

@@ -37,7 +37,7 @@ using CountsByRow = std::map<std::string, PropertyCounts>;
 
 bool gives_tensors(const eager::OperatorInfo& info) {
   const Category c = info.op->category;
-  return c != Category::refused && c != Category::symbolic && c != Category::check;
+  return c != Category::symbolic && c != Category::check;
 }
 
 /// A number that names the text, the same on every machine (FNV-1a).

@@ -75,10 +75,6 @@ class Search {
     const eager::Overload overload = find_runnable(*name);
     const bool comes_apart =
         std::ranges::binary_search(decomposable, *name) && !reads_other_dtypes(g, node);
-    if (overload.info == nullptr && is_refused(*name) && !comes_apart) {
-      add(node, node.target, "complex numbers are not supported");
-      return;
-    }
     if (overload.info == nullptr)
       add(node, node.target, remedy_for_operator(comes_apart));
     else
@@ -118,11 +114,6 @@ class Search {
           tensor == nullptr ? g.tensor_values.end() : g.tensor_values.find(tensor->name);
       return at != g.tensor_values.end() && !at->second.dtype.dtype();
     });
-  }
-
-  static bool is_refused(const std::string& name) {
-    const eager::OperatorInfo* info = eager::find_operator(name);
-    return name.starts_with("fft_") || (info != nullptr && info->op->category == Category::refused);
   }
 
   void types(const Graph& g, const Node& node, const Argument& output) {
