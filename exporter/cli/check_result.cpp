@@ -22,7 +22,7 @@ std::string text_of(const Checked& result, const std::string& where) {
   text << d.relative << " of the largest magnitude";
   if (!result.fits())
     text << ", more than " << result.tolerance << ": element " << d.element << where << " is "
-         << std::setprecision(8) << d.got << ", not " << d.want;
+         << d.got << ", not " << d.want;
   return text.str();
 }
 

@@ -50,17 +50,19 @@ void print_best(std::ostream& out, std::span<const float> scores, const TopOptio
 
 void print_elements(std::ostream& out, const io::Array& array) {
   const int64_t n = array.numel();
+  const bool complex = is_complex(array.dtype);
   out << std::defaultfloat << std::setprecision(6);
   if (n <= most_elements) {
     out << "  ";
-    for (int64_t i = 0; i < n; ++i) out << (i > 0 ? ", " : "") << io::element(array, i);
+    for (int64_t i = 0; i < n; ++i) out << (i > 0 ? ", " : "") << io::element_text(array, i, 6);
   } else {
     double least = std::numeric_limits<double>::infinity(), greatest = -least, sum = 0;
     for (int64_t i = 0; i < n; ++i) {
-      const double x = io::element(array, i);
+      const double x = complex ? std::abs(io::complex_element(array, i)) : io::element(array, i);
       least = std::min(least, x), greatest = std::max(greatest, x), sum += x;
     }
-    out << "  from " << least << " to " << greatest << ", mean " << sum / static_cast<double>(n);
+    out << (complex ? "  magnitudes from " : "  from ") << least << " to " << greatest << ", mean "
+        << sum / static_cast<double>(n);
   }
   out << '\n';
 }

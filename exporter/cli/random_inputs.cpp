@@ -64,6 +64,13 @@ void fill_randomly(const TensorRef& tensor, std::mt19937& random) {
       elements[i] = static_cast<std::remove_reference_t<decltype(*elements)>>(uniform(random));
   };
   switch (tensor.dtype) {
+    case DType::c64: {
+      for (index_t i = 0; i < n; ++i) {
+        Complex64& z = static_cast<Complex64*>(tensor.data)[i];
+        z.real = uniform(random), z.imag = uniform(random);
+      }
+      return;
+    }
     case DType::f16:
       return fill(static_cast<Half*>(tensor.data));
     case DType::bf16:

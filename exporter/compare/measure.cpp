@@ -15,10 +15,15 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// All elements as f64, which holds every value of the other floating types.
+/// All elements as f64, which holds every value of the other floating types. A complex number is
+/// two of them.
 std::vector<double> numbers(const io::Array& array) {
-  std::vector<double> list(static_cast<size_t>(array.numel()));
-  for (size_t i = 0; i < list.size(); ++i) list[i] = io::element(array, static_cast<int64_t>(i));
+  std::vector<double> list;
+  for (int64_t i = 0; i < array.numel(); ++i) {
+    const std::complex<double> z = io::complex_element(array, i);
+    list.push_back(z.real());
+    if (is_complex(array.dtype)) list.push_back(z.imag());
+  }
   return list;
 }
 
@@ -33,6 +38,7 @@ int significant_bits(DType floating) {
     case DType::f16:
       return 11;
     case DType::f32:
+    case DType::c64:
       return 24;
     default:
       return 53;
@@ -58,6 +64,7 @@ int64_t place_of(double x, DType type) {
     case DType::f16:
       return place_of<uint16_t>(Half(static_cast<float>(x)));
     case DType::f32:
+    case DType::c64:
       return place_of<uint32_t>(static_cast<float>(x));
     default:
       return place_of<uint64_t>(x);
@@ -112,8 +119,9 @@ io::Array as_f64(const io::Array& array, std::span<const double> elements) {
 }  // namespace
 
 Measure measure(const io::Array& got, const io::Array& want) {
-  const bool floats = is_floating(got.dtype) && is_floating(want.dtype);
   const bool same_type = got.dtype == want.dtype;
+  const bool floats =
+      (is_floating(got.dtype) && is_floating(want.dtype)) || (same_type && is_complex(got.dtype));
   if (got.sizes != want.sizes || (!same_type && !floats))
     return {io::difference(got, want), {}, {}};
   if (same_type && std::ranges::equal(got.raw(), want.raw())) {

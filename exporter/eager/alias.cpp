@@ -52,6 +52,8 @@ Tensor scatter_step(const ViewStep& step, const Tensor& source, const Tensor& va
   }
   if (op == &ops::transpose_int)
     return value.transpose(at(step, 1).value(), at(step, 2).value(), here);
+  if (op == &ops::view_as_real) return call<ops::view_as_complex>(here, value.contiguous(here));
+  if (op == &ops::view_as_complex) return call<ops::view_as_real>(here, value);
   if (op == &ops::view || op == &ops::unsqueeze || op == &ops::squeeze_dim ||
       op == &ops::squeeze_dims || op == &ops::alias ||
       (op == &ops::expand && same(value.numel(), source.numel())))  // adds at most dimensions of 1
@@ -180,8 +182,9 @@ void write(const Tensor& self, const Tensor& value, const char* writer, Location
   if (!equal)
     throw EagerError(here, name + ": the result's size " + to_string(have) +
                                " is not that of self " + to_string(want));
-  if (promote_types(self.dtype(), value.dtype()) != self.dtype() &&
-      (is_floating(value.dtype()) && !is_floating(self.dtype())))
+  const DType common = promote_types(self.dtype(), value.dtype());
+  if (common != self.dtype() &&
+      (is_complex(common) || (is_floating(value.dtype()) && !is_floating(self.dtype()))))
     throw EagerError(here, name + ": a result of " + std::string(taper::name_of(value.dtype())) +
                                " cannot be written into self of " + taper::name_of(self.dtype()));
   const TensorType<Dim> layout = self.type();

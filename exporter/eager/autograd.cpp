@@ -350,7 +350,7 @@ void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* re
                     const Location& here) {
   bool any = false;
   for (int k = 0; k < info.schema.result_count; ++k)
-    any = any || (results[k].defined() && is_floating(results[k].dtype()));
+    any = any || (results[k].defined() && is_inexact(results[k].dtype()));
   if (!any) return;
   SmallVector<Edge, 3> edges;
   for (int i = 0; i < info.argument_count; ++i) {
@@ -372,7 +372,7 @@ void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* re
   node->edges = std::move(edges);
   const int count = info.derivative && info.derivative->saves >> 31 ? 1 : info.schema.result_count;
   for (int k = 0; k < count; ++k) {
-    if (!results[k].defined() || !is_floating(results[k].dtype())) continue;
+    if (!results[k].defined() || !is_inexact(results[k].dtype())) continue;
     Autograd& a = autograd_of(results[k]);
     a.grad_fn = k + 1 < count ? node : std::move(node);
     a.result = k;

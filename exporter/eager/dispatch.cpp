@@ -3,6 +3,7 @@
 #include "taper/exporter/eager/alias.h"
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/call.h"
+#include "taper/exporter/eager/complex/form.h"
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/describe.h"
@@ -89,10 +90,10 @@ void require_inside(const Tensor& source, const TensorType<Dim>& view, std::vect
     end = end + (view.sizes[i] - 1) * view.strides[i];
   }
   const Tensor& base = source.impl()->base.defined() ? source.impl()->base : source;
-  const Dim elements =
-      base.is_traced() ? base.numel()
-                       : Dim(static_cast<int64_t>(source.impl()->storage->size_bytes() /
-                                                  static_cast<size_t>(size_bytes(source.dtype()))));
+  const Dim bytes = base.is_traced()
+                        ? base.numel() * size_bytes(base.dtype())
+                        : Dim(static_cast<int64_t>(source.impl()->storage->size_bytes()));
+  const Dim elements = bytes / size_bytes(source.dtype());
   const std::string message = "as_strided: sizes " + to_string(sizes) + ", strides " +
                               to_string(strides) + " and storage_offset " +
                               view.offset.to_string() + " lie outside the storage of " +
@@ -139,7 +140,7 @@ bool decomposes(const OperatorInfo& info, const Boxed* arguments) {
   const auto in_parts = info.decomposition->in_parts;
   if (in_parts != nullptr && in_parts(arguments)) return true;
   if (recorder() != nullptr && info.op->category == Category::composite &&
-      info.symbolic_rule != nullptr)
+      info.symbolic_rule != nullptr && !has_complex(info, arguments))
     return false;
   return info.kernels.empty() || !some_kernel_fits(info, arguments);
 }
@@ -204,19 +205,25 @@ void call_widened(const OperatorInfo& info, const Boxed* arguments, Tensor* resu
       results[k] = cast(results[k], types[k].dtype, here);
 }
 
-/// Runs the decomposition. Its errors also name the whole operator.
-Results decompose(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
+/// Computes an operator in other operators. Their errors also name the whole one.
+template <class Parts>
+Results in_parts(const OperatorInfo& info, const Location& here, const Parts& parts) {
   try {
-    Results parts;
+    Results results;
     in_terms_of(info, here, [&] {
       const PlaceScope scope(here);
-      parts = info.decomposition->run(arguments);
+      results = parts();
     });
-    return parts;
+    return results;
   } catch (EagerError& e) {
     e.in_call_of(info.name);
     throw;
   }
+}
+
+/// Runs the decomposition.
+Results decompose(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
+  return in_parts(info, here, [&] { return info.decomposition->run(arguments); });
 }
 
 /// Computes the results by the decomposition, in the dtypes of the whole operator.
@@ -229,10 +236,22 @@ void call_parts(const OperatorInfo& info, const Boxed* arguments, Tensor* result
     results[k] = is_floating(dtype) ? cast(parts[k], dtype, here) : std::move(parts[k]);
 }
 
+/// The operators that compute with complex numbers have a form of their own, in real numbers.
+void call_complex(const ComplexForm& form, const OperatorInfo& info, const Boxed* arguments,
+                  Tensor* results, const Location& here) {
+  Results parts = in_parts(info, here, [&] { return form.run(info, arguments); });
+  std::move(parts.begin(), parts.end(), results);
+}
+
 /// Used by plain and in-place calls. Returns true if a kernel wrote directly onto `self`.
 bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
                    const Location& here) {
   check_arguments(info, arguments, here);
+  const bool complex = has_complex(info, arguments);
+  if (const ComplexForm* form = complex ? complex_form(info) : nullptr) {
+    call_complex(*form, info, arguments, results, here);
+    return false;
+  }
   Casts casts;
   if (info.promotion != Promotion::none) promote(info, arguments, casts, here);
   if (widens(info, arguments, here)) {
@@ -250,6 +269,8 @@ bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, 
     if (whole) record_on_tape(info, arguments, results, here);
     return false;
   }
+  if (complex && info.op->category != Category::view && !some_kernel_fits(info, arguments))
+    throw EagerError(here, describe_no_complex_form(info));
   const bool taped = wants_gradient(info, arguments);
   // the write may overwrite a value that a node on the tape has saved; as in PyTorch, this is
   // detected, not avoided
@@ -310,8 +331,9 @@ void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self,
   // A derivative may need the value that is about to be overwritten. It gets a copy, which takes
   // the place of self on the tape.
   Tensor before;
-  if (taped && (info.derivative != nullptr ? (info.derivative->saves & 1) != 0
-                                           : info.decomposition != nullptr)) {
+  if (taped && (has_complex(info, arguments) ? complex_form(info) != nullptr
+                : info.derivative != nullptr ? (info.derivative->saves & 1) != 0
+                                             : info.decomposition != nullptr)) {
     before = call<ops::clone>(here, self);
     arguments[0] = Boxed::of(before);
   }

@@ -22,7 +22,9 @@ Tensor add(const Tensor& a, const Tensor& b) {
 }
 
 bool has_nan(const Tensor& t) {
-  if (t.is_traced() || !is_floating(t.dtype())) return false;
+  if (t.is_traced()) return false;
+  if (is_complex(t.dtype())) return has_nan(call<ops::view_as_real>(Location{}, t));
+  if (!is_floating(t.dtype())) return false;
   for (const double v : t.to(DType::f64).to_vector<double>())
     if (std::isnan(v)) return true;
   return false;
@@ -163,6 +165,10 @@ Tensor ones_for(const Tensor& output, Location here) {
     throw EagerError(
         here, "backward: a tensor of size " + to_string(output.sizes()) +
                   " needs a gradient to start from; only a one-element tensor starts with 1");
+  if (is_complex(output.dtype()))
+    throw EagerError(here,
+                     "backward: a complex tensor needs a gradient to start from; only a real one "
+                     "starts with 1: take abs(), real() or imag() of it");
   return call<ops::full>(here, output.sizes(), Scalar(1), output.dtype());
 }
 void check_seed(const Tensor& output, const Tensor& gradient, Location here) {

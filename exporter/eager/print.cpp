@@ -38,7 +38,7 @@ struct Format {
 
 Format format_for(DType dtype, const std::vector<double>& shown) {
   Format f;
-  f.floating = is_floating(dtype), f.boolean = dtype == DType::boolean;
+  f.floating = is_floating(dtype) || is_complex(dtype), f.boolean = dtype == DType::boolean;
   double least = INFINITY, most = 0;
   f.whole = true;
   for (const double v : shown) {
@@ -53,25 +53,41 @@ Format format_for(DType dtype, const std::vector<double>& shown) {
   return f;
 }
 
+/// The elements of a tensor as numbers; of a complex one, its real or its imaginary parts.
+std::vector<double> numbers_of(const Tensor& dense, bool imaginary) {
+  if (!is_complex(dense.dtype())) return dense.to(DType::f64).to_vector<double>();
+  std::vector<double> parts;
+  for (const Complex64 z : dense.to_vector<Complex64>())
+    parts.push_back(static_cast<double>(imaginary ? z.imag : z.real));
+  return parts;
+}
+
 /// Visits the elements that are shown, in order. Calls `gap` where some are left out.
 class Printer {
  public:
   explicit Printer(const Tensor& dense)
       : dtype_(dense.dtype()),
         shape_(dense.impl()->shape),
-        values_(dense.to(DType::f64).to_vector<double>()),
+        values_(numbers_of(dense, false)),
         integers_(exact(dense)) {
     summarize_ = shape_.numel() > summarize_above;
     std::vector<double> shown;
-    collect(0, 0, shown);
+    collect(values_, 0, 0, shown);
     format_ = format_for(dtype_, shown);
+    if (is_complex(dtype_)) {
+      imaginary_ = numbers_of(dense, true);
+      shown.clear();
+      collect(imaginary_, 0, 0, shown);
+      imaginary_format_ = format_for(dtype_, shown);
+    }
     if (!integers_.empty())  // a double would print other digits beyond 2^53
       for (const int64_t v : integers_)
         format_.width =
             std::max(format_.width, summarize_ ? 0 : static_cast<int>(std::to_string(v).size()));
   }
   std::string run(size_t indent) const {
-    return shape_.rank == 0 ? format_.plain(values_[0]) : block(0, 0, indent);
+    if (shape_.rank > 0) return block(0, 0, indent);
+    return imaginary_.empty() ? format_.plain(values_[0]) : element(0);
   }
 
  private:
@@ -91,15 +107,20 @@ class Printer {
     }
     return list;
   }
-  void collect(int dim, index_t at, std::vector<double>& shown) const {
+  void collect(const std::vector<double>& values, int dim, index_t at,
+               std::vector<double>& shown) const {
     if (dim == shape_.rank) {
-      shown.push_back(values_[static_cast<size_t>(at)]);
+      shown.push_back(values[static_cast<size_t>(at)]);
       return;
     }
     for (const index_t i : shown_indices(dim))
-      if (i >= 0) collect(dim + 1, at + i * shape_.strides[dim], shown);
+      if (i >= 0) collect(values, dim + 1, at + i * shape_.strides[dim], shown);
   }
   std::string element(index_t at) const {
+    if (!imaginary_.empty()) {
+      const std::string text = imaginary_format_.plain(imaginary_[static_cast<size_t>(at)]) + "j";
+      return format_(values_[static_cast<size_t>(at)]) + (text[0] == '-' ? "" : "+") + text;
+    }
     if (integers_.empty()) return format_(values_[static_cast<size_t>(at)]);
     const std::string text = std::to_string(integers_[static_cast<size_t>(at)]);
     return std::string(
@@ -107,9 +128,12 @@ class Printer {
                ' ') +
            text;
   }
+  int width() const {
+    return format_.width + (imaginary_.empty() ? 0 : imaginary_format_.width + 1);
+  }
   std::string line(index_t at, size_t indent) const {
     const size_t per_line =
-        std::max<size_t>(1, (line_width - indent) / static_cast<size_t>(format_.width + 2));
+        std::max<size_t>(1, (line_width - indent) / static_cast<size_t>(width() + 2));
     std::string text = "[";
     size_t n = 0;
     for (const index_t i : shown_indices(shape_.rank - 1)) {
@@ -136,10 +160,10 @@ class Printer {
 
   DType dtype_;
   Shape shape_;
-  std::vector<double> values_;
+  std::vector<double> values_, imaginary_;  // of complex numbers, the parts
   std::vector<int64_t> integers_;
   bool summarize_ = false;
-  Format format_;
+  Format format_, imaginary_format_;
 };
 
 const char* torch_name(DType d) {
@@ -172,8 +196,8 @@ std::string Tensor::to_string() const {
   std::string text =
       "tensor(" + (empty ? std::string("[]") : Printer(contiguous(Location{})).run(7));
   if (empty && rank() > 1) text += ", size=" + eager::to_string(sizes());
-  const bool is_default =
-      dtype() == DType::f32 || dtype() == DType::i64 || dtype() == DType::boolean;
+  const bool is_default = dtype() == DType::f32 || dtype() == DType::i64 ||
+                          dtype() == DType::boolean || dtype() == DType::c64;
   if (!is_default || (empty && dtype() != DType::f32))
     text += std::string(", dtype=") + torch_name(dtype());
   if (grad_fn())

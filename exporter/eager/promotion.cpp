@@ -5,9 +5,12 @@
 namespace taper::eager {
 namespace {
 
-enum Category { none, boolean, integer, floating };
+enum Category { none, boolean, integer, floating, complex };
 Category category_of(DType d) {
-  return d == DType::boolean ? boolean : is_floating(d) ? floating : integer;
+  return d == DType::boolean ? boolean
+         : is_complex(d)     ? complex
+         : is_floating(d)    ? floating
+                             : integer;
 }
 
 /// The dtypes of the tensors that take part in promotion.
@@ -22,11 +25,11 @@ DTypeSet dtypes_of_tensors(const OperatorInfo& info, const Boxed* arguments) {
   return set;
 }
 
-/// Whether the tensors have one floating dtype. Floating is the highest category, so nothing else
-/// matters then.
+/// Whether the tensors have one floating or complex dtype. No number has a higher category than
+/// floating, so nothing else matters then.
 bool is_one_floating(DTypeSet set) {
   constexpr DTypeSet floating_dtypes =
-      one(DType::f16) | one(DType::bf16) | one(DType::f32) | one(DType::f64);
+      one(DType::f16) | one(DType::bf16) | one(DType::f32) | one(DType::f64) | one(DType::c64);
   return (set & floating_dtypes) != 0 && (set & (set - 1)) == 0;
 }
 
@@ -176,7 +179,7 @@ void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Loc
       if (is_one_floating(dtypes_of_tensors(info, arguments))) return;
       const DType common = result_type(info, arguments, info.promoted);
       const bool fits = info.promotion == Promotion::common ||
-                        info.promotion == Promotion::conditional || is_floating(common);
+                        info.promotion == Promotion::conditional || is_inexact(common);
       return cast_all(info, arguments, casts, fits ? common : DType::f32, here);
     }
     case Promotion::integer_sum: {
@@ -186,9 +189,9 @@ void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Loc
         return -1;
       }();
       const DType own = arguments[0].tensor().dtype();
-      const DType target = at >= 0            ? static_cast<DType>(arguments[at].integer())
-                           : is_floating(own) ? own
-                                              : DType::i64;
+      const DType target = at >= 0           ? static_cast<DType>(arguments[at].integer())
+                           : is_inexact(own) ? own
+                                             : DType::i64;
       return cast_all(info, arguments, casts, target, here);
     }
     case Promotion::truth:

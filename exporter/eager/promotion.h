@@ -9,13 +9,16 @@
 
 namespace taper::eager {
 
-/// The dtype that both convert to, by PyTorch's table. bool < integers < floating; the wider one
-/// wins. u8 and i8 give i16.
+/// Floating or complex: what has gradients.
+constexpr bool is_inexact(DType d) { return is_floating(d) || is_complex(d); }
+
+/// The dtype that both convert to, by PyTorch's table. bool < integers < floating < complex; the
+/// wider one wins. u8 and i8 give i16.
 DType promote_types(DType a, DType b);
 
 /// The common dtype of some arguments, by PyTorch's rule; bit i of `among` stands for argument i.
 /// Tensors with dimensions decide. A 0-dim tensor, and after it a Scalar, counts only if its
-/// category (bool < integer < floating) is higher.
+/// category (bool < integer < floating < complex) is higher.
 DType result_type(const OperatorInfo& info, const Boxed* arguments, uint32_t among);
 
 /// Keeps the results of casts alive.

@@ -6,6 +6,7 @@
 #include "taper/exporter/eager/alias.h"
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/call.h"
+#include "taper/exporter/eager/complex_number.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
 #include "taper/kernels/quantized/blocks.h"
@@ -235,6 +236,8 @@ TAPER_TO_VECTOR(Half)
 TAPER_TO_VECTOR(BFloat16)
 TAPER_TO_VECTOR(float)
 TAPER_TO_VECTOR(double)
+TAPER_TO_VECTOR(Complex64)
+TAPER_TO_VECTOR(std::complex<float>)
 #undef TAPER_TO_VECTOR
 
 // ---- autograd ----
@@ -256,7 +259,7 @@ const Tensor& Tensor::set_requires_grad(bool on, Location here) const {
     throw EagerError(here,
                      "set_requires_grad: elements in halves or in blocks have no gradient; take "
                      "unpacked()");
-  if (on && !is_floating(dtype()))
+  if (on && !is_inexact(dtype()))
     throw EagerError(here,
                      std::string("set_requires_grad: only floating tensors have gradients, not ") +
                          taper::name_of(dtype()));

@@ -14,10 +14,10 @@ bool equal(const Shape& a, const Shape& b) {
          std::equal(a.strides, a.strides + a.rank, b.strides);
 }
 
-/// The shape of a view that shows each element of its constant once. nullopt for other views, and
-/// if a size or stride is a symbol.
+/// The shape of a view that shows each element of its constant once, in the constant's dtype.
+/// nullopt for other views, and if a size or stride is a symbol.
 std::optional<Shape> whole_shape(const ir::Type& type, const ir::Payload& payload) {
-  if (!proves_equal(type.offset, 0)) return std::nullopt;
+  if (type.dtype != payload.dtype || !proves_equal(type.offset, 0)) return std::nullopt;
   Shape shape;
   shape.rank = type.rank;
   index_t last = 0;

@@ -151,8 +151,8 @@ class Placer {
         if (root_of(v) != root) return;
         found = true;
         allowed = allowed && i < 32 && (overwrites >> i & 1) != 0 &&
-                  ir::same_sizes(v->type, result.type) && ir::is_dense(v->type) &&
-                  proves_equal(v->type.offset, 0);
+                  v->type.dtype == result.type.dtype && ir::same_sizes(v->type, result.type) &&
+                  ir::is_dense(v->type) && proves_equal(v->type.offset, 0);
       });
     return found && allowed;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
+#include <sstream>
 
 namespace taper::io {
 
@@ -28,17 +30,33 @@ double element(const Array& array, int64_t index) {
       return array.values<float>()[i];
     case DType::f64:
       return array.values<double>()[i];
+    case DType::c64:
+      return array.values<Complex64>()[i].real;
     default:
       break;
   }
   return 0;
 }
 
+std::complex<double> complex_element(const Array& array, int64_t i) {
+  if (!is_complex(array.dtype)) return element(array, i);
+  const Complex64 z = array.values<Complex64>()[static_cast<size_t>(i)];
+  return {z.real, z.imag};
+}
+
+std::string element_text(const Array& array, int64_t i, int digits) {
+  const std::complex<double> z = complex_element(array, i);
+  std::ostringstream text;
+  text << std::setprecision(digits) << z.real();
+  if (is_complex(array.dtype)) text << std::showpos << z.imag() << 'j';
+  return text.str();
+}
+
 double largest_magnitude(const Array& array) {
   double largest = 0;
   for (int64_t i = 0; i < array.numel(); ++i)
-    if (const double x = element(array, i); std::isfinite(x))
-      largest = std::max(largest, std::fabs(x));
+    if (const double x = std::abs(complex_element(array, i)); std::isfinite(x))
+      largest = std::max(largest, x);
   return largest;
 }
 

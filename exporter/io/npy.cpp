@@ -17,9 +17,9 @@ struct Code {
   DType dtype;
 };
 constexpr Code codes[] = {
-    {"|b1", DType::boolean}, {"|u1", DType::u8},  {"|i1", DType::i8},
-    {"<i2", DType::i16},     {"<i4", DType::i32}, {"<i8", DType::i64},
-    {"<f2", DType::f16},     {"<f4", DType::f32}, {"<f8", DType::f64},
+    {"|b1", DType::boolean}, {"|u1", DType::u8},  {"|i1", DType::i8},  {"<i2", DType::i16},
+    {"<i4", DType::i32},     {"<i8", DType::i64}, {"<f2", DType::f16}, {"<f4", DType::f32},
+    {"<f8", DType::f64},     {"<c8", DType::c64},
 };
 
 /// The header: a Python dict literal with the keys descr, fortran_order and shape, each once, in

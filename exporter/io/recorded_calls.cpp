@@ -15,6 +15,8 @@
 namespace taper::io {
 namespace {
 
+bool are_equal(double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); }
+
 std::optional<int> index_of(std::string_view text) {
   int value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -107,16 +109,16 @@ Difference difference(const Array& got, const Array& want) {
   }
   double largest = 0;
   for (int64_t i = 0; i < want.numel(); ++i) {
-    const double x = element(got, i), y = element(want, i);
-    if (std::isfinite(y)) largest = std::max(largest, std::fabs(y));
-    const bool equal = x == y || (std::isnan(x) && std::isnan(y));
-    double distance = equal ? 0 : std::fabs(x - y);
-    if (!equal && !(std::isfinite(x) && std::isfinite(y)))
-      distance = std::numeric_limits<double>::infinity();
+    const std::complex<double> x = complex_element(got, i), y = complex_element(want, i);
+    if (const double size = std::abs(y); std::isfinite(size)) largest = std::max(largest, size);
+    const bool equal = are_equal(x.real(), y.real()) && are_equal(x.imag(), y.imag());
+    double distance = equal ? 0 : std::abs(x - y);
+    if (!std::isfinite(distance)) distance = std::numeric_limits<double>::infinity();
     if (!equal && distance == 0) distance = 1;  // integers that a double does not tell apart
     if (distance <= d.absolute) continue;
-    d.absolute = distance, d.element = i, d.got = x, d.want = y;
+    d.absolute = distance, d.element = i;
   }
+  if (d.absolute > 0) d.got = element_text(got, d.element), d.want = element_text(want, d.element);
   d.relative = d.absolute == 0                          ? 0
                : is_integer(want.dtype) || largest == 0 ? d.absolute
                                                         : d.absolute / largest;

@@ -36,11 +36,12 @@ double scale_of(const RecordedCall& call);
 
 /// How far `got` is from `want`.
 struct Difference {
-  double absolute = 0;  ///< the largest; infinite where one is NaN and the other is not
-  double relative = 0;  ///< `absolute` over the largest magnitude in `want`
-  int64_t element = 0;  ///< where
-  double got = 0, want = 0;
-  std::string other;  ///< what cannot be compared: "f32 (2, 3), not f32 (3, 2)"
+  /// The largest, of complex numbers its magnitude; infinite where one is NaN and the other is not.
+  double absolute = 0;
+  double relative = 0;    ///< `absolute` over the largest magnitude in `want`
+  int64_t element = 0;    ///< where
+  std::string got, want;  ///< the elements there
+  std::string other;      ///< what cannot be compared: "f32 (2, 3), not f32 (3, 2)"
 };
 /// Dtypes and sizes must be equal.
 Difference difference(const Array& got, const Array& want);

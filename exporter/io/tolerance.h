@@ -37,7 +37,7 @@ class Tolerance {
 class Scale {
  public:
   void add(const Array& result) {
-    if (is_floating(result.dtype))
+    if (is_floating(result.dtype) || is_complex(result.dtype))
       value_ = std::min(1.0, std::max(value_, largest_magnitude(result)));
   }
   double value() const { return value_; }

@@ -141,7 +141,9 @@ class Halver {
     const bool is_tensor = std::holds_alternative<Value*>(node.arguments[i]);
     if (!is_tensor || ir::is_control(node)) return fixed;
     const target::Candidates candidates = context_.kernels.candidates(node);
-    const bool shows_all = proves_equal(v.type.numel(), ir::base_of(&v)->type.numel());
+    const ir::Type& whole = ir::base_of(&v)->type;
+    const bool shows_all =
+        v.type.dtype == whole.dtype && proves_equal(v.type.numel(), whole.numel());
     const bool lies_right =
         candidates.strides(static_cast<int>(i)) == Strides::any || ir::is_dense(v.type);
     if (shows_all && lies_right && candidates.read(node, i, half_.layout())) return as_halves;

@@ -87,7 +87,9 @@ class StoredHalves {
   bool reads_halves(const Node& node, size_t i, const Value& v, DType dtype) const {
     if (!reads_weights(*node.op)) return false;
     const target::Candidates candidates = context_.kernels.candidates(node);
-    const bool shows_all = proves_equal(v.type.numel(), ir::base_of(&v)->type.numel());
+    const ir::Type& whole = ir::base_of(&v)->type;
+    const bool shows_all =
+        v.type.dtype == whole.dtype && proves_equal(v.type.numel(), whole.numel());
     const bool lies_right =
         candidates.strides(static_cast<int>(i)) == Strides::any || ir::is_dense(v.type);
     return shows_all && lies_right &&

@@ -5,6 +5,7 @@
 #include "taper/kernels/shapes/cached_attention.h"
 #include "taper/kernels/shapes/channels_last.h"
 #include "taper/kernels/shapes/columns.h"
+#include "taper/kernels/shapes/complex.h"
 #include "taper/kernels/shapes/convolution.h"
 #include "taper/kernels/shapes/creation.h"
 #include "taper/kernels/shapes/ctc.h"

@@ -41,6 +41,18 @@ bool has_countable_bytes(Facts<D>& facts, const TensorType<D>& t) {
   return facts.at_least(bytes, D(0), TAPER_TEXT("the result is too large to count its bytes"));
 }
 
+/// Requires a dtype to which a number can be converted. The host makes complex numbers of two real
+/// ones.
+template <class D>
+bool takes_numbers(Facts<D>& facts, DType dtype) {
+  return facts.require(!is_complex(dtype), TAPER_TEXT("is computed on real numbers, not on c64"));
+}
+/// Requires that elements of one dtype can become elements of another. Complex ones only stay.
+template <class D>
+bool is_castable(Facts<D>& facts, DType from, DType to) {
+  return from == to || (takes_numbers(facts, from) && takes_numbers(facts, to));
+}
+
 /// Whether tensors of indices may have this dtype.
 constexpr bool is_index(DType dtype) { return dtype == DType::i64 || dtype == DType::i32; }
 

@@ -30,23 +30,23 @@ struct Rule<ops::full> {
   static bool shape(Facts<D>& facts, DimList<D> size, Scalar fill_value, Maybe<DType> dtype,
                     TensorType<D>& out) {
     out.dtype = dtype ? *dtype : internal::dtype_of(fill_value);
-    return internal::listed_sizes(facts, size, out);
+    return internal::takes_numbers(facts, out.dtype) && internal::listed_sizes(facts, size, out);
   }
 };
 template <>
 struct Rule<ops::fill_Scalar> {
   template <class D>
-  static bool shape(Facts<D>&, const TensorType<D>& self, Scalar, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Scalar, TensorType<D>& out) {
     out.like(self);
-    return true;
+    return internal::takes_numbers(facts, self.dtype);
   }
 };
 template <>
 struct Rule<ops::scalar_tensor> {
   template <class D>
-  static bool shape(Facts<D>&, Scalar, Maybe<DType> dtype, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, Scalar, Maybe<DType> dtype, TensorType<D>& out) {
     out.rank = 0, out.dtype = dtype ? *dtype : DType::f32;
-    return true;
+    return internal::takes_numbers(facts, out.dtype);
   }
 };
 template <>
@@ -54,7 +54,7 @@ struct Rule<ops::empty_memory_format> {
   template <class D>
   static bool shape(Facts<D>& facts, DimList<D> size, Maybe<DType> dtype, TensorType<D>& out) {
     out.dtype = dtype ? *dtype : DType::f32;
-    return internal::listed_sizes(facts, size, out);
+    return internal::takes_numbers(facts, out.dtype) && internal::listed_sizes(facts, size, out);
   }
 };
 /// Results are dense here: the requested strides are not kept.
@@ -76,6 +76,7 @@ struct Rule<ops::arange_start_step> {
     const bool real = start.is_real || end.is_real || step.is_real;
     out.dtype = dtype ? *dtype : real ? DType::f32 : DType::i64;
     out.rank = 1, out.sizes[0] = D(0);
+    if (!internal::takes_numbers(facts, out.dtype)) return false;
     int64_t first = 0, last = 0, stride = 0;
     if (is_number(start.integer, first) && is_number(end.integer, last) &&
         is_number(step.integer, stride))
@@ -130,7 +131,8 @@ struct Rule<ops::linspace> {
                     TensorType<D>& out) {
     out.dtype = dtype ? *dtype : DType::f32;
     out.rank = 1, out.sizes[0] = D(steps);
-    return facts.require(steps >= 0, TAPER_TEXT("steps {} is negative"), steps);
+    return internal::takes_numbers(facts, out.dtype) &&
+           facts.require(steps >= 0, TAPER_TEXT("steps {} is negative"), steps);
   }
 };
 

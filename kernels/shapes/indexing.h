@@ -190,7 +190,8 @@ struct Rule<ops::scatter_value> {
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
                     const TensorType<D>& index, Scalar, TensorType<D>& out) {
     out.like(self);
-    return internal::check_index_along(facts, self, dim, index);
+    return internal::takes_numbers(facts, self.dtype) &&
+           internal::check_index_along(facts, self, dim, index);
   }
 };
 
@@ -257,7 +258,8 @@ struct Rule<ops::index_fill_int_Scalar> {
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
                     const TensorType<D>& index, Scalar, TensorType<D>& out) {
     out.like(self);
-    return internal::check_slice_index(facts, self, dim, index);
+    return internal::takes_numbers(facts, self.dtype) &&
+           internal::check_slice_index(facts, self, dim, index);
   }
 };
 template <>

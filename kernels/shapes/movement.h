@@ -45,9 +45,10 @@ struct Rule<ops::clone> {
 template <>
 struct Rule<ops::_to_copy> {
   template <class D>
-  static bool shape(Facts<D>&, const TensorType<D>& self, Maybe<DType> dtype, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Maybe<DType> dtype,
+                    TensorType<D>& out) {
     out.like(self, dtype ? *dtype : self.dtype);
-    return true;
+    return internal::is_castable(facts, self.dtype, out.dtype);
   }
 };
 /// `src`, expanded and cast to the sizes and dtype of `self`.
@@ -57,7 +58,8 @@ struct Rule<ops::copy> {
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& src,
                     TensorType<D>& out) {
     out.like(self);
-    return internal::expands_to(facts, src, self);
+    return internal::is_castable(facts, src.dtype, self.dtype) &&
+           internal::expands_to(facts, src, self);
   }
 };
 /// Tensors of shape (0,) are skipped, as in PyTorch.
@@ -166,7 +168,8 @@ struct Rule<ops::constant_pad_nd> {
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> pad, Scalar,
                     TensorType<D>& out) {
     out.like(self);
-    if (!facts.require(pad.size() % 2 == 0,
+    if (!internal::takes_numbers(facts, self.dtype) ||
+        !facts.require(pad.size() % 2 == 0,
                        TAPER_TEXT("pad must have two elements a dimension, it has {}"),
                        pad.size()) ||
         !facts.require(pad.size() / 2 <= self.rank,

@@ -327,23 +327,25 @@ Error fill_tables(MethodData& m) {
                     TAPER_TEXT("the size of buffer {} is not known before the first instruction"),
                     i);
   }
+  bool dense = true;
   for (index_t i = 0; i < m.view.values.size(); ++i) {
     const format::Value& v = m.view.values[i];
     m.values[i] = {nullptr, &m.shapes[v.shape()], static_cast<DType>(v.dtype()), Layout::dense};
-    if (v.storage() == format::Storage::constant)
-      m.values[i].layout = m.program->constants[v.storage_index()].layout;
+    if (v.storage() != format::Storage::constant) continue;
+    m.values[i].layout = m.program->constants[v.storage_index()].layout;
+    dense = dense && (m.values[i].layout == Layout::dense ||
+                      m.program->view.constants[v.storage_index()].dtype() == v.dtype());
   }
   // kernels and copies say which layouts they read; nothing else reads any
   const auto is_dense = [&](uint32_t value) {
     return value == none || m.values[value].layout == Layout::dense;
   };
-  bool dense = true;
   for (const format::Output& out : m.view.outputs) dense = dense && is_dense(out.value());
   for (const format::Symbol& s : m.view.symbols)
     dense = dense && (s.source() != format::SymbolSource::element || is_dense(s.first()));
   if (!dense)
-    return m.fail(Error::invalid_program, TAPER_TEXT("an output or a size is a constant in a "
-                                                     "layout of kernels"));
+    return m.fail(Error::invalid_program, TAPER_TEXT("an output, a size or a view in another dtype "
+                                                     "is a constant in a layout of kernels"));
   int64_t* pool = m.list_pool;
   for (index_t i = 0; i < m.view.arguments.size(); ++i)
     fill_slot(m, m.view.arguments[i], m.slots[i], pool);

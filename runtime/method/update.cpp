@@ -380,11 +380,14 @@ Error place_value(MethodData& m, index_t i) {
     return m.fail(Error::invalid_program, TAPER_TEXT("value {} has an offset that cannot be"), i);
   if (extent == 0) offset = 0;  // without elements its place does not matter
   t.data = nullptr;
-  if (offset <= available && extent <= available - offset)
+  // a view may have another dtype than its storage, whose address then suits other elements
+  const bool is_aligned =
+      reinterpret_cast<uintptr_t>(base) % static_cast<size_t>(size_bytes(t.dtype)) == 0;
+  if (is_aligned && offset <= available && extent <= available - offset)
     t.data = base + offset;
   else if (m.placed || m.unbound != all_symbols)
     return m.fail(Error::invalid_program,
-                  TAPER_TEXT("value {} does not lie in its storage of {} bytes"), i,
+                  TAPER_TEXT("value {} does not lie aligned in its storage of {} bytes"), i,
                   static_cast<int64_t>(available));
   // else checks exclude these sizes: nothing runs until values are placed again
   return Error::ok;

@@ -31,7 +31,7 @@ int64_t literal(const MethodView& m, uint32_t expression) {
 }
 
 // The shape of a view that is the same for all input sizes and shows each element of its constant
-// once. Returns false for other views. A view has the dtype of its constant.
+// once. Returns false for other views.
 bool fixed_shape(const ProgramData& p, const MethodView& m, const format::Value& v, Shape& shape) {
   const ConstantView c = p.view.constant(v.storage_index());
   const format::Shape& s = m.shapes[v.shape()];

@@ -8,7 +8,7 @@ Each sample of torch.testing's operator database is traced to the ATen overloads
 and once, with its gradient, taken apart. Every call of an overload that Taper has a row for becomes a case: its arguments,
 PyTorch's results, and PyTorch's gradients for random gradients of the results. The cases are written in the form of the golden
 files (docs: tests/golden/cases.h) and run by op_goldens. Prints a line an overload and the totals; --counts writes those of each
-operator. Samples with complex numbers, sparse or nested tensors are left out and counted.
+operator. Samples with complex numbers of f16 or f64, sparse or nested tensors are left out and counted.
 """
 
 import argparse
@@ -30,11 +30,11 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8,
-          torch.uint8, torch.bool]
+          torch.uint8, torch.bool, torch.complex64]
 SAMPLES, LIMIT = 8, 120  # with which known_opinfo.txt was written
 # The tolerances of torch.testing.assert_close.
 TOLERANCE = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7), torch.float16: (1e-3, 1e-5),
-             torch.bfloat16: (1.6e-2, 1e-5)}
+             torch.bfloat16: (1.6e-2, 1e-5), torch.complex64: (1.3e-6, 1e-5)}
 # Results that PyTorch leaves open: which of equal elements an index names, and what is kept for a backward pass.
 OPEN_RESULTS = {"sort": [1], "topk": [1], "kthvalue": [1], "median.dim": [1], "nanmedian.dim": [1], "mode": [1], "_embedding_bag": [1, 2, 3], "embedding_bag.padding_idx": [1, 2, 3],
                 "_ctc_loss": [1]}
@@ -46,10 +46,9 @@ class Unsupported(Exception):
 
 
 def table_rows():
-    """The names in the operator table, but for what it refuses and Taper's own operators."""
+    """The names in the operator table, but for Taper's own operators."""
     text = (ROOT / "kernels/operators.def").read_text()
-    rows = re.findall(r'TAPER_OP\(\w+,\s*(\w+),\s*"([\w.]+)\(', text)
-    return {name for category, name in rows if category != "refused"}
+    return set(re.findall(r'TAPER_OP\(\w+,\s*\w+,\s*"([\w.]+)\(', text))
 
 
 def row_of(overload, rows):
@@ -68,8 +67,11 @@ class CaseFile:
 
     def __init__(self, schema):
         self.schema, self.cases, self.tensors, self.seen = schema, [], {}, set()
+        self.counts = {False: 0, True: 0}  # by whether there are complex numbers
 
     def key(self, tensor):
+        if tensor.is_complex():
+            tensor = torch.view_as_real(tensor)
         flat = tensor.detach().reshape(-1).clone(memory_format=torch.contiguous_format)
         content = flat.view(torch.uint8).numpy().tobytes()
         digest = hashlib.sha1(f"{tensor.dtype}{tuple(tensor.shape)}".encode() + content).hexdigest()[:16]
@@ -84,8 +86,8 @@ class CaseFile:
         if isinstance(value, (list, tuple)):
             return {"list": [self.argument(v, kind) for v in value]}
         if isinstance(value, torch.dtype):
-            if value.is_complex:
-                raise Unsupported("complex")
+            if value.is_complex and value != torch.complex64:
+                raise Unsupported("complex numbers of f16 or f64")
             return {"dtype": str(value).removeprefix("torch.")}
         if isinstance(value, torch.device):
             return {"device": "cpu"}
@@ -102,27 +104,29 @@ class CaseFile:
         raise Unsupported(type(value).__name__)
 
     def tensor_argument(self, t):
-        if t.dtype not in DTYPES or t.layout != torch.strided or t.is_quantized or t.is_conj() or t.is_neg():
-            raise Unsupported("complex, sparse or quantized")
+        if t.dtype not in DTYPES or t.layout != torch.strided or t.is_quantized:
+            raise Unsupported("complex numbers of f16 or f64, sparse or quantized")
+        t = resolved(t)
         if t.numel() > 100_000:
             raise Unsupported("large")
+        form = {"complex": True} if t.is_complex() else {}
         if t.is_contiguous():
-            return {"tensor": self.key(t)}
+            return {"tensor": self.key(t), **form}
         count = t.untyped_storage().nbytes() // t.element_size()
         if count > 100_000:
             raise Unsupported("large")
         flat = torch.as_strided(t.detach(), (count,), (1,), 0)
-        return {"tensor": self.key(flat), "sizes": list(t.shape), "strides": list(t.stride()), "offset": t.storage_offset()}
+        return {"tensor": self.key(flat), "sizes": list(t.shape), "strides": list(t.stride()), "offset": t.storage_offset(), **form}
 
     def output(self, value, random):
         if value is None:
             return {"none": True}
         if isinstance(value, torch.Tensor):
             if value.dtype not in DTYPES or value.layout != torch.strided:
-                raise Unsupported("complex or sparse")
+                raise Unsupported("complex numbers of f16 or f64, or sparse")
             if random:
                 return {"shape": list(value.shape), "dtype": str(value.dtype).removeprefix("torch.")}
-            return {"tensor": self.key(value)}
+            return {"tensor": self.key(resolved(value)), **({"complex": True} if value.is_complex() else {})}
         if isinstance(value, (list, tuple)):
             return {"list": [self.output(v, random) for v in value]}
         if isinstance(value, (bool, int, float)):
@@ -133,6 +137,16 @@ class CaseFile:
         blob = save(self.tensors,
                     {"cases": json.dumps({"schema": self.schema, "cases": self.cases}, allow_nan=False)})
         path.write_bytes(blob)
+
+
+def resolved(t):
+    """Without lazy conjugates and signs."""
+    return t.resolve_conj().resolve_neg()
+
+
+def has_parts(t):
+    """Whether a tensor has gradients."""
+    return t.is_floating_point() or t.is_complex()
 
 
 def number(value, kind=""):
@@ -179,11 +193,11 @@ def flat_results(results):
 
 def widened(value):
     if isinstance(value, torch.Tensor):
-        return value.double() if value.is_floating_point() else value
+        return value.double() if value.is_floating_point() else value.to(torch.complex128) if value.is_complex() else value
     if isinstance(value, (list, tuple)):
         return type(value)(widened(v) for v in value)
-    if isinstance(value, torch.dtype) and value.is_floating_point:
-        return torch.float64
+    if isinstance(value, torch.dtype) and (value.is_floating_point or value.is_complex):
+        return torch.float64 if value.is_floating_point else torch.complex128
     return value
 
 
@@ -191,7 +205,7 @@ def tolerances(overload, args, kwargs, results):
     """rtol and atol of the case: the dtype's, and as much as PyTorch itself is off against float64."""
     dtypes = {t.dtype for _, t in tensors_of(args, kwargs)} | {
         r.dtype for r in flat_results(results) if isinstance(r, torch.Tensor)}
-    floating = [d for d in (torch.bfloat16, torch.float16, torch.float32, torch.float64) if d in dtypes]
+    floating = [d for d in (torch.bfloat16, torch.float16, torch.float32, torch.complex64, torch.float64) if d in dtypes]
     if not floating:
         return 0.0, 0.0
     rtol, atol = TOLERANCE[floating[0]]
@@ -200,11 +214,11 @@ def tolerances(overload, args, kwargs, results):
     try:
         exact = flat_results(overload(*widened(args), **{k: widened(v) for k, v in kwargs.items()}))
         for got, want in zip(flat_results(results), exact):
-            if isinstance(got, torch.Tensor) and got.is_floating_point():
-                off = (got.double() - want).abs()
+            if isinstance(got, torch.Tensor) and has_parts(got):
+                off = (widened(got) - want).abs()
                 off = off[torch.isfinite(off)]
                 if off.numel():
-                    atol = max(atol, (8 if floating[0] == torch.float32 else 2) * off.max().item())
+                    atol = max(atol, (8 if floating[0] in (torch.float32, torch.complex64) else 2) * off.max().item())
     except Exception:  # no float64 variant
         pass
     if atol > 1e30:
@@ -221,7 +235,8 @@ def add_case(file, name, overload, args, kwargs, limit, differentiate=True):
     encoded_kwargs = {k: file.argument(v, kinds[k]) for k, v in kwargs.items()}
     shape_of = lambda v: [list(v.shape), str(v.dtype), list(v.stride())] if isinstance(v, torch.Tensor) else str(v)
     signature = str([[shape_of(v) for v in tree_flatten(a)[0]] for a in (*args, kwargs)])
-    if signature in file.seen or len(file.cases) >= limit:
+    is_complex = "complex" in signature
+    if signature in file.seen or file.counts[is_complex] >= limit:
         return False
     random = torch.Tag.nondeterministic_seeded in overload.tags or "empty" in name
     digest = hashlib.sha1(signature.encode()).hexdigest()[:6]  # the same whatever other samples are taken
@@ -239,7 +254,7 @@ def add_case(file, name, overload, args, kwargs, limit, differentiate=True):
     leaves = {}
     if not random:
         for path, t in tensors_of(run_args, run_kwargs):
-            if differentiate and t.is_floating_point() and path not in {f"args.{i}" for i in mutates} and not path.startswith("kwargs.out"):
+            if differentiate and has_parts(t) and path not in {f"args.{i}" for i in mutates} and not path.startswith("kwargs.out"):
                 leaves[path] = t.requires_grad_()
     with torch.enable_grad():
         results = overload(*run_args, **run_kwargs)
@@ -261,6 +276,7 @@ def add_case(file, name, overload, args, kwargs, limit, differentiate=True):
         scale = max([1.0] + [g.abs().max().item() for g in gradients if g is not None and g.numel() and torch.isfinite(g).all()])
         case["grad_rtol"], case["grad_atol"] = 10 * rtol, 10 * max(atol, rtol * scale)
     file.seen.add(signature)
+    file.counts[is_complex] += 1
     file.cases.append(case)
     return True
 
@@ -268,7 +284,7 @@ def add_case(file, name, overload, args, kwargs, limit, differentiate=True):
 def seed_of(file, result, differentiable, seeds):
     for r, s in zip(differentiable, seeds):
         if r is result:
-            return {"tensor": file.key(s)}
+            return file.output(s, False)
     return {"none": True}
 
 
@@ -302,13 +318,13 @@ def as_function(op, sample):
 
 def with_gradient(function):
     def both(*tensors):
-        leaves = [t.detach().requires_grad_() if t.is_floating_point() else t for t in tensors]
+        leaves = [t.detach().requires_grad_() if has_parts(t) else t for t in tensors]
         with torch.enable_grad():
             results = [r for r in flat_results(function(*leaves)) if isinstance(r, torch.Tensor) and r.requires_grad]
             wanted = [t for t in leaves if t.requires_grad]
             if not results or not wanted:
                 return results
-            return torch.autograd.grad([r.sum() for r in results], wanted, allow_unused=True)
+            return torch.autograd.grad([torch.view_as_real(resolved(r)).sum() if r.is_complex() else r.sum() for r in results], wanted, allow_unused=True)
 
     return both
 
@@ -342,14 +358,14 @@ def collect(arguments, rows):
                 left_out["no samples"] += 1
                 continue
             # evenly over the list: its kinds of samples follow each other
-            count = arguments.samples if dtype == torch.float32 else max(1, arguments.samples // 4)
+            count = arguments.samples if dtype in (torch.float32, torch.complex64) else max(1, arguments.samples // 4)
             for sample in samples[:: max(1, len(samples) // count)][:count]:
                 function, tensors = as_function(op, sample)
                 for traced, pre_dispatch in ((function, True), (with_gradient(function), False)):
                     try:
                         graph = make_fx(traced, pre_dispatch=pre_dispatch)(*tensors)
                         Collector(graph, sink).run(*copied(tensors))
-                    except Exception as e:  # what cannot be traced: data-dependent sizes, complex numbers …
+                    except Exception as e:  # what cannot be traced: data-dependent sizes …
                         left_out[f"not traced: {type(e).__name__}"] += 1
     print(file=sys.stderr)
     return files, left_out

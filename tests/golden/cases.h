@@ -26,12 +26,6 @@ class NotHere : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// It uses complex numbers, which Taper refuses.
-class ComplexNumbers : public NotHere {
- public:
-  ComplexNumbers() : NotHere("complex numbers") {}
-};
-
 /// One file.
 struct CaseFile {
   std::string name;  ///< "add_.Tensor", "relu": PyTorch's, without "aten."
@@ -41,6 +35,8 @@ struct CaseFile {
   static CaseFile read(const std::filesystem::path& path);
   /// The row-major tensor under a key, copied.
   Tensor tensor(const std::string& key) const;
+  /// The tensor that an argument or result names; a complex one is stored as its real view.
+  Tensor tensor(const Json& value) const;
 };
 
 /// "aten.add.Tensor.safetensors" → "add.Tensor", "aten.relu.default.safetensors" → "relu",

@@ -6,11 +6,11 @@
 // A FOLDER holds files as in cases.h; a file FOLDER.jsonl holds cases as text, see seeds.h.
 //
 // In eager; with --exported each case is also traced, written as a program and run. Prints a line
-// an overload (cases run, passed, failed, without kernel, refused because of complex numbers,
-// decided by data: no program can hold them) and one of totals; exits with 1 if a case did not pass
+// an overload (cases run, passed, failed, without kernel, decided by data: no program can hold
+// them) and one of totals; exits with 1 if a case did not pass
 // and --known does not list it with what goes wrong (known.h); or if --known lists what does not go
-// wrong in eager, or a case that there is not. Not to be listed are complex numbers, and operators
-// that read a number, as programs.
+// wrong in eager, or a case that there is not. Not to be listed are operators that read a number,
+// as programs.
 // --in-double: where PyTorch computed in half precision, its exact results count as well
 // (in_double.h).
 // --only takes a name as files have it, "torchao.quantize_affine", with all overloads; "aten." may
@@ -42,14 +42,14 @@ using namespace taper;
 using namespace taper::golden;
 
 struct Counts {
-  int run = 0, passed = 0, failed = 0, without = 0, complex = 0, decided = 0, surprises = 0;
+  int run = 0, passed = 0, failed = 0, without = 0, decided = 0, surprises = 0;
   void add(const Counts& c) {
     run += c.run, passed += c.passed, failed += c.failed, without += c.without;
-    complex += c.complex, decided += c.decided, surprises += c.surprises;
+    decided += c.decided, surprises += c.surprises;
   }
   void add(Outcome outcome) {
     int Counts::*const counters[] = {&Counts::passed, &Counts::failed, &Counts::without,
-                                     &Counts::complex, &Counts::decided};
+                                     &Counts::decided};
     ++run, ++(this->*counters[static_cast<int>(outcome)]);
   }
 };
@@ -65,10 +65,8 @@ using CountsByRow = std::map<std::string, Counts>;
 using Names = std::set<std::string>;
 
 void print(const std::string& name, const Counts& c) {
-  std::printf(
-      "%-40s %5d run %5d passed %5d failed %5d without kernel %5d refused (complex) "
-      "%5d decided by data\n",
-      name.c_str(), c.run, c.passed, c.failed, c.without, c.complex, c.decided);
+  std::printf("%-40s %5d run %5d passed %5d failed %5d without kernel %5d decided by data\n",
+              name.c_str(), c.run, c.passed, c.failed, c.without, c.decided);
 }
 
 bool has_gradients(const std::string& file, const Options& options) {
@@ -140,7 +138,7 @@ bool reads_a_number(const std::string& row) {
 /// Whether nothing is wrong with a case, or the list says it, line by line.
 bool is_expected(const std::string& id, const std::string& row, const Verdict& verdict,
                  const Known& known) {
-  if (verdict.outcome == Outcome::passed || verdict.outcome == Outcome::complex ||
+  if (verdict.outcome == Outcome::passed ||
       (verdict.outcome == Outcome::decided_by_data && reads_a_number(row)))
     return !known.contains(id) || known.depends_on_the_processor(id);
   return std::ranges::all_of(lines_of(verdict.reason), [&](const std::string& line) {
@@ -182,15 +180,12 @@ void run_file(const CaseFile& file, const Options& options, CountsByRow& by_row,
     counts.add(counted);
     by_row[row].add(counted);
     if (!expected) ++counts.surprises;
-    constexpr const char* words[] = {"refused", "FAILED", "WITHOUT KERNEL", "refused",
-                                     "DECIDED BY DATA"};
+    constexpr const char* words[] = {"refused", "FAILED", "WITHOUT KERNEL", "DECIDED BY DATA"};
     const char* word = words[static_cast<int>(verdict.outcome)];
-    if (verdict.outcome == Outcome::passed || verdict.outcome == Outcome::complex) {
+    if (verdict.outcome == Outcome::passed) {
       if (!expected) std::printf("    KNOWN TO FAIL, but it does not: %s\n", line.c_str());
-      const bool wanted = verdict.outcome == Outcome::passed
-                              ? options.errors && golden.contains("error")
-                              : options.verbose;
-      if (wanted) std::printf("    %s %s\n", word, line.c_str());
+      if (options.errors && golden.contains("error"))
+        std::printf("    %s %s\n", word, line.c_str());
     } else if (!expected) {
       if (options.verbose || counts.surprises == 1) std::printf("    %s %s\n", word, line.c_str());
     } else if (options.verbose) {

@@ -11,7 +11,6 @@ enum class Outcome {
   passed,
   failed,
   without_kernel,   ///< the operator, or one for such arguments, does not exist
-  complex,          ///< refused, as everything about complex numbers
   decided_by_data,  ///< no program can hold it: a number or a size that only a run knows
 };
 struct Verdict {

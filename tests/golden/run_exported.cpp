@@ -26,7 +26,7 @@ class Function {
     if (!wants_gradients()) return;
     for (const Json& seed : flat_outputs(golden.at("grad_outputs"))) {
       has_seed_.push_back(!seed.contains("none"));
-      if (has_seed_.back()) inputs_.push_back(file.tensor(seed.at("tensor").get<std::string>()));
+      if (has_seed_.back()) inputs_.push_back(file.tensor(seed));
     }
   }
   const std::vector<Tensor>& inputs() const { return inputs_; }

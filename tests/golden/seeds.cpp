@@ -17,7 +17,7 @@ constexpr int64_t pool_size = 64;
 
 DType dtype_named(const std::string& name) {
   for (const DType d : {DType::boolean, DType::u8, DType::i8, DType::i16, DType::i32, DType::i64,
-                        DType::f16, DType::bf16, DType::f32, DType::f64})
+                        DType::f16, DType::bf16, DType::f32, DType::f64, DType::c64})
     if (name == name_of(d)) return d;
   throw std::runtime_error("there is no dtype '" + name + "'");
 }
@@ -100,7 +100,9 @@ class Reader {
     Text gradient = parsed(result.get<std::string>());
     constexpr double factors[] = {1, -2, 0.5, 3, -1.5};
     for (size_t i = 0; i < gradient.elements.size(); ++i) gradient.elements[i] = factors[i % 5];
-    return is_floating(gradient.dtype) ? stored("gradients of " + place, gradient) : none();
+    return is_floating(gradient.dtype) || is_complex(gradient.dtype)
+               ? stored("gradients of " + place, gradient)
+               : none();
   }
   static Json none() { return {{"none", true}}; }
 
@@ -166,7 +168,7 @@ class Reader {
     std::istringstream extents(text.substr(open + 1, close - open - 1));
     for (std::string extent; std::getline(extents, extent, ',');)
       t.sizes.push_back(static_cast<int64_t>(number_in(extent)));
-    t.constant = !is_floating(t.dtype);
+    t.constant = !is_floating(t.dtype) && !is_complex(t.dtype);
     t.low = is_floating(t.dtype) ? -2 : 0, t.high = is_floating(t.dtype) ? 2 : 9;
 
     std::istringstream words(text.substr(close + 1));
@@ -184,7 +186,7 @@ class Reader {
         throw std::runtime_error("a tensor's elements are not '" + word + "'");
       }
     }
-    int64_t count = 1;
+    int64_t count = is_complex(t.dtype) ? 2 : 1;
     for (const int64_t extent : t.sizes) count *= extent;
     if (t.has_elements && static_cast<int64_t>(t.elements.size()) != count)
       throw std::runtime_error("'" + text + "' has " + std::to_string(t.elements.size()) +
@@ -204,6 +206,11 @@ class Reader {
     return key;
   }
   Json stored(const std::string& place, const Text& t) {
+    if (is_complex(t.dtype)) {
+      eager::Ints sizes = t.sizes;
+      sizes.push_back(2);
+      return {{"tensor", keep(place, DType::f32, t.elements, sizes)}, {"complex", true}};
+    }
     return {{"tensor", keep(place, t.dtype, t.elements, t.sizes)}};
   }
 
@@ -220,7 +227,13 @@ class Reader {
 
     eager::Ints strides(t.sizes.size(), 1);
     for (size_t d = t.sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * t.sizes[d];
-    made["tensor"] = keep(path, t.dtype, t.elements, {static_cast<int64_t>(t.elements.size())});
+    if (is_complex(t.dtype)) {
+      if (!t.has_elements) throw std::runtime_error("complex elements are not drawn: write them");
+      made["complex"] = true;
+      made["tensor"] = keep(path, DType::f32, t.elements, {count, 2});
+    } else {
+      made["tensor"] = keep(path, t.dtype, t.elements, {static_cast<int64_t>(t.elements.size())});
+    }
     made["sizes"] = t.sizes, made["strides"] = strides, made["offset"] = 0;
     return made;
   }

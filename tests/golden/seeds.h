@@ -18,7 +18,7 @@ namespace taper::golden {
 /// tensors text: a dtype, sizes, and words about the elements, which are drawn:
 ///
 ///   -1..2      between these (else floating ones from -2 to 2, integers from 0 to 9)
-///   = 1 nan 3  these; the sizes do not change in variations
+///   = 1 nan 3  these; the sizes do not change in variations. Of c64, the parts: "c64[2] = 1 2 3 4"
 ///   ascending  sorted along the last dimension
 ///   diagonal   as many added to those of the last two dimensions' diagonal as there are rows, and
 ///   2 constant   no gradient is asked for

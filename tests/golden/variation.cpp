@@ -76,7 +76,7 @@ class Maker {
   }
 
   Json vary_tensor(const Json& value, const Parameter& parameter) {
-    if (value.contains("complex")) throw NotHere("complex numbers");
+    if (value.contains("complex")) throw NotHere("complex numbers are not drawn");
     if (!value.contains("tensor")) return value;
     const io::Array& pool = file_.content.at(value.at("tensor").get<std::string>());
     pool.settle_bools();

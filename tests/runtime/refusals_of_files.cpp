@@ -45,7 +45,7 @@ template <class T>
 std::function<void(Everything&)> state(T ProgramFile::StateEntry::*field, T value) {
   return [=](Everything& e) { e.file.states[1].*field = value; };
 }
-constexpr auto no_dtype = static_cast<DType>(10);
+constexpr auto no_dtype = static_cast<DType>(dtype_count);
 constexpr uint64_t beyond = uint64_t{1} << 40;
 constexpr uint8_t f32 = 8, i64 = 5, absent = 255;
 
@@ -183,7 +183,7 @@ std::vector<Refusal> refusals_of_programs() {
        {EDIT("the next space", e.file.queues[2] = format::Queue(3))}},
       {"kernel {} is damaged",
        {{"no such space", kernel(&ProgramFile::KernelEntry::space, 3)},
-        {"no such dtype", kernel(&ProgramFile::KernelEntry::dtypes, {f32, f32, 10})}}},
+        {"no such dtype", kernel(&ProgramFile::KernelEntry::dtypes, {f32, f32, dtype_count})}}},
       {"quantization {} is damaged",
        {EDIT("no such scheme",
              e.file.quantizations[0].scheme = static_cast<format::QuantizationScheme>(3)),

@@ -28,7 +28,7 @@ bool contains(const Labels& labels, Label l) {
 int64_t place_of(const Labels& labels, Label l) {
   return std::find(labels.begin(), labels.end(), l) - labels.begin();
 }
-bool is_one(Dim d) { return d.lower() == 1 && d.upper() == 1; }
+bool is_always_one(Dim d) { return d.lower() == 1 && d.upper() == 1; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 class Einsum {
@@ -179,7 +179,8 @@ class Einsum {
     for (size_t i = 0; i < o.labels.size();) {
       const int64_t there = place_of(other.labels, o.labels[i]);
       if (there < static_cast<int64_t>(other.labels.size()) &&
-          is_one(o.tensor.size(static_cast<int64_t>(i))) && !is_one(other.tensor.size(there))) {
+          is_always_one(o.tensor.size(static_cast<int64_t>(i))) &&
+          !is_always_one(other.tensor.size(there))) {
         o.tensor = squeeze(o.tensor, static_cast<int64_t>(i));
         o.labels.erase(o.labels.begin() + static_cast<int64_t>(i));
       } else {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double pi = 3.14159265358979323846;
 
-Tensor as_floating(const Tensor& t) { return is_floating(t.dtype()) ? t : cast(t, DType::f32); }
+Tensor as_floating(const Tensor& t) { return is_inexact(t.dtype()) ? t : cast(t, DType::f32); }
 /// A number as a 0-dim tensor of its own dtype, for operators that take only tensors. Promotion
 /// treats both in the same way.
 Tensor as_tensor(Scalar s) {
@@ -194,7 +194,7 @@ TAPER_DECOMPOSITION(isclose) {
                      taper::name_of(self.dtype()) + " and " + taper::name_of(other.dtype()));
   if (!(rtol >= 0 && atol >= 0)) throw EagerError("isclose: rtol and atol must be at least 0");
   Tensor close = eq(self, other);
-  if (is_floating(self.dtype()) && a.boolean<"equal_nan">())
+  if (is_inexact(self.dtype()) && a.boolean<"equal_nan">())
     close = logical_or(close, logical_and(isnan(self), isnan(other)));
   if (rtol == 0 && atol == 0) return {close};
   const Tensor x = as_floating(self), y = as_floating(other);

@@ -20,7 +20,7 @@ Scalar correction_by_bias(const Arguments<op>& a) {
 /// `vector_norm`, called by another name: it refuses what is not floating.
 Tensor vector_norm_of(const Tensor& self, double order, const Ints& dims, bool keepdim,
                       std::optional<DType> dtype, std::string_view op) {
-  if (!is_floating(self.dtype()) || !is_floating(dtype.value_or(self.dtype())))
+  if (!is_inexact(self.dtype()) || !is_inexact(dtype.value_or(self.dtype())))
     throw EagerError(std::string(op) + ": needs a floating dtype, not " +
                      taper::name_of(self.dtype()));
   return vector_norm(self, order, dims, keepdim, dtype);

@@ -1,6 +1,7 @@
 // Every public operator.
 #pragma once
 #include "taper/exporter/eager/ops/cached_attention.h"
+#include "taper/exporter/eager/ops/complex.h"
 #include "taper/exporter/eager/ops/convolution.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/ctc.h"

@@ -19,7 +19,7 @@ TAPER_EAGER_UNARY(abs)
 TAPER_EAGER_UNARY(absolute)
 /// -1, 0 or 1, in the dtype of x; of bool, too. NaN gives 0.
 TAPER_EAGER_UNARY(sign)
-/// The same as `sign`; PyTorch has it for complex numbers.
+/// The same as `sign`; of a complex number z, z / |z|, and 0 for 0.
 TAPER_EAGER_UNARY(sgn)
 /// x²
 TAPER_EAGER_UNARY(square)

@@ -40,7 +40,7 @@ TAPER_EAGER_UNARY(isposinf)
 TAPER_EAGER_UNARY(isneginf)
 /// Whether it is neither NaN nor an infinity.
 TAPER_EAGER_UNARY(isfinite)
-/// Whether it is real. Always true, because Taper has no complex numbers.
+/// Whether it is real: always, but for complex numbers with an imaginary part other than 0.
 TAPER_EAGER_UNARY(isreal)
 /// Whether it has the sign bit set: also -0.0 and some NaN.
 TAPER_EAGER_UNARY(signbit)

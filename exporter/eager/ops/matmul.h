@@ -57,7 +57,7 @@ inline Tensor grouped_mm(const Tensor& self, const Tensor& mat2, const Tensor& o
 inline Tensor dot(const Tensor& self, const Tensor& tensor, Location here = Location::current()) {
   return call<ops::dot>(here, self, tensor);
 }
-/// `dot`. PyTorch has this second name for complex numbers.
+/// `dot`, of the conjugate of self.
 inline Tensor vdot(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::vdot>(here, self, other);
 }

@@ -13,12 +13,10 @@ struct Alias {
   std::string_view argument, argument_name;
 };
 
-// Names from the documentation of torch ("Alias for …"), and operators that do nothing without
-// complex numbers. Where PyTorch may return a view or a copy, the file shows that a view was
-// possible there. Here tensors may lie differently in memory, and then the result is a copy. The
-// list is sorted.
+// Names from the documentation of torch ("Alias for …"). Where PyTorch may return a view or a copy,
+// the file shows that a view was possible there. Here tensors may lie differently in memory, and
+// then the result is a copy. The list is sorted.
 constexpr Alias aliases[] = {
-    {"adjoint", "mT", "", ""},
     {"arccos", "acos", "", ""},
     {"arccosh", "acosh", "", ""},
     {"arcsin", "asin", "", ""},
@@ -29,8 +27,6 @@ constexpr Alias aliases[] = {
     {"bernoulli_.float", "bernoulli_.p", "", ""},
     {"concat", "cat", "", ""},
     {"concatenate", "cat", "", ""},
-    {"conj", "alias", "", ""},
-    {"conj_physical", "clone", "", ""},
     {"det", "linalg_det", "self", "A"},
     {"divide.Scalar", "div.Scalar", "", ""},
     {"divide.Scalar_mode", "div.Scalar_mode", "", ""},
@@ -51,8 +47,6 @@ constexpr Alias aliases[] = {
     {"normal_", "normal_functional_", "", ""},
     {"not_equal", "ne", "", ""},
     {"pdist", "_pdist_forward", "", ""},
-    {"resolve_conj", "alias", "", ""},
-    {"resolve_neg", "alias", "", ""},
     {"row_stack", "vstack", "", ""},
     {"slogdet", "linalg_slogdet", "self", "A"},
     {"special_digamma", "digamma", "", ""},

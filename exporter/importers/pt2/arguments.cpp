@@ -1,5 +1,6 @@
 // Converts the arguments of a node to the form in which the row of its operator takes them.
 #include "taper/exporter/eager/eager.h"
+#include "taper/exporter/importers/pt2/complex_scalars.h"
 #include "taper/exporter/importers/pt2/executor.h"
 
 namespace taper::pt2 {
@@ -30,6 +31,7 @@ bool is_number(const Argument& a) {
 }
 
 std::string refusal_of(const Parameter& p, const Argument& a) {
+  const bool is_complex_number = std::holds_alternative<std::complex<double>>(a);
   const auto unless = [](bool takes, const char* wanted) {
     return takes ? std::string() : std::string("must be ") + wanted;
   };
@@ -37,7 +39,8 @@ std::string refusal_of(const Parameter& p, const Argument& a) {
   if (std::holds_alternative<std::monostate>(a) || !reaches_kernel(p)) return "";
   if (p.kind == Kind::tensor && p.list) return unless(tensors != nullptr, "a list of tensors");
   if (p.kind == Kind::tensor)
-    return unless(std::holds_alternative<TensorName>(a) || is_number(a), "a tensor");
+    return unless(std::holds_alternative<TensorName>(a) || is_number(a) || is_complex_number,
+                  "a tensor");
   if (p.list && p.kind == Kind::real)
     return unless(std::holds_alternative<std::vector<double>>(a), "a list of numbers");
   if (p.list) {
@@ -55,6 +58,7 @@ std::string refusal_of(const Parameter& p, const Argument& a) {
   }
   return unless(is_number(a), p.kind == Kind::integer   ? "an integer"
                               : p.kind == Kind::boolean ? "a boolean"
+                              : is_complex_number       ? "a real number"
                                                         : "a number");
 }
 
@@ -71,6 +75,7 @@ Boxed Executor::box(const OperatorInfo& info, const Parameter& p, const Argument
   }
   if (p.kind == Kind::tensor) {
     if (const auto* name = std::get_if<TensorName>(&a)) return owned.hold(tensor(*name));
+    if (const auto* z = std::get_if<std::complex<double>>(&a)) return owned.hold(tensor_of(*z));
     const Number n = number(a);
     return owned.hold(n.as_tensor(dtype_for(n, beside)));
   }

@@ -11,6 +11,7 @@
 #include "taper/exporter/eager/numbers.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
+#include "taper/exporter/importers/pt2/complex_scalars.h"
 #include "taper/exporter/importers/pt2/expression.h"
 #include "taper/exporter/importers/pt2/targets.h"
 #include "taper/exporter/ir/parser.h"
@@ -204,6 +205,17 @@ std::vector<Boxed> Executor::bind(const Node& node, const eager::Overload& overl
   return boxed;
 }
 
+/// A tensor of one complex number, of the sizes that `full` and its relatives name.
+Tensor Executor::filled(const OperatorInfo& info, const Node& node, std::complex<double> z) const {
+  eager::Dims sizes;
+  if (const Argument* size = find(node, "size")) {
+    for (const GraphValue& d : values(*size)) sizes.push_back(std::get<Number>(d).dim());
+  } else if (info.schema.find("self") >= 0) {
+    sizes = tensor(std::get<TensorName>(*find(node, "self"))).sizes();
+  }
+  return eager::clone(eager::expand(tensor_of(z), sizes));
+}
+
 /// Calls an operator that returns a number or asserts something. In a trace, an assertion becomes a
 /// check of the program.
 std::vector<GraphValue> Executor::call_number_operator(const Node& node, const OperatorInfo& info,
@@ -240,8 +252,10 @@ std::vector<GraphValue> Executor::call_number_operator(const Node& node, const O
 }
 
 std::vector<GraphValue> Executor::call_operator(const Node& node) {
-  const eager::Overload overload = with_scalar(node, find_runnable(*operator_name(node.target)));
+  const eager::Overload overload =
+      for_complex_scalars(node, with_scalar(node, find_runnable(*operator_name(node.target))));
   const OperatorInfo& info = *overload.info;
+  if (const std::complex<double>* z = filled_with(node)) return {filled(info, node, *z)};
   eager::OwnedArguments owned;
   std::vector<Boxed> boxed = bind(node, overload, owned);
   if (info.number != nullptr || info.op == &ops::item || info.op == &ops::_local_scalar_dense)

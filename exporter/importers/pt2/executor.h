@@ -91,6 +91,8 @@ class Executor {
   std::vector<GraphValue> call_number_function(const Node& node);
   eager::Boxed box(const eager::OperatorInfo& info, const Parameter& parameter,
                    const Argument& argument, DType follows, eager::OwnedArguments& owned);
+  eager::Tensor filled(const eager::OperatorInfo& info, const Node& node,
+                       std::complex<double> z) const;
   GraphValue value(const Argument& argument) const;
   const eager::Tensor& tensor(const TensorName& name) const;
   Number number(const Argument& argument) const;

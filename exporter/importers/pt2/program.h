@@ -1,6 +1,7 @@
 // The JSON of a `.pt2` archive as C++: PyTorch's export schema, major version 8 (torch 2.6 to
 // 2.15). Names are the schema's own (torch/_export/serde/schema.py).
 #pragma once
+#include <complex>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,7 +23,8 @@ using SymInt = std::variant<int64_t, std::string>;
 /// A dtype by its number in the schema. Taper may not have it.
 struct ScalarType {
   int number = 0;
-  /// Nothing for complex numbers, fp8 and unsigned integers wider than 8 bits.
+  /// Nothing for complex numbers other than of two f32, fp8 and unsigned integers wider than 8
+  /// bits.
   std::optional<DType> dtype() const;
   std::string name() const;  ///< "complex64"
   bool operator==(const ScalarType&) const = default;
@@ -62,11 +64,11 @@ struct OtherArgument {
 };
 
 /// `as_none` is std::monostate. A known number is a plain number, even in SymIntArgument.
-using Argument =
-    std::variant<std::monostate, TensorName, std::vector<TensorName>, NumberName, int64_t,
-                 std::vector<std::variant<int64_t, NumberName>>, double, std::vector<double>, bool,
-                 std::vector<bool>, std::string, std::vector<std::string>, ScalarType, MemoryFormat,
-                 Layout, Device, GraphArgument, OtherArgument>;
+using Argument = std::variant<std::monostate, TensorName, std::vector<TensorName>, NumberName,
+                              int64_t, std::vector<std::variant<int64_t, NumberName>>, double,
+                              std::complex<double>, std::vector<double>, bool, std::vector<bool>,
+                              std::string, std::vector<std::string>, ScalarType, MemoryFormat,
+                              Layout, Device, GraphArgument, OtherArgument>;
 using IntegerList = std::vector<std::variant<int64_t, NumberName>>;
 
 /// The first value that an argument names; "" if there is none.

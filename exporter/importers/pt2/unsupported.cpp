@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "taper/exporter/importers/pt2/complex_scalars.h"
 #include "taper/exporter/importers/pt2/executor.h"
 #include "taper/exporter/importers/pt2/targets.h"
 #include "taper/exporter/io/format_text.h"
@@ -29,6 +30,14 @@ std::string remedy_for(std::string_view name) {
   if (name == "flex_attention") return "use scaled_dot_product_attention with a mask";
   if (name == "associative_scan") return "use scan";
   return "leave it out of the model; Taper has cond, while_loop, scan and map";
+}
+
+/// What to do about a dtype that Taper does not have.
+std::string remedy_for_dtype(const std::string& name) {
+  if (name.starts_with("complex"))
+    return "complex numbers have two f32: use complex64 in the model, or torch.float32 before they "
+           "are made";
+  return "Taper has no such dtype";
 }
 
 class Search {
@@ -72,7 +81,8 @@ class Search {
               : "only operators of torch.ops can be imported");
       return;
     }
-    const eager::Overload overload = find_runnable(*name);
+    if (filled_with(node) != nullptr) return;
+    const eager::Overload overload = for_complex_scalars(node, find_runnable(*name));
     const bool comes_apart =
         std::ranges::binary_search(decomposable, *name) && !reads_other_dtypes(g, node);
     if (overload.info == nullptr)
@@ -120,7 +130,7 @@ class Search {
     const auto check = [&](const TensorName& t) {
       const auto at = g.tensor_values.find(t.name);
       if (at != g.tensor_values.end() && !at->second.dtype.dtype())
-        add(node, "dtype " + at->second.dtype.name(), "Taper has no such dtype");
+        add(node, "dtype " + at->second.dtype.name(), remedy_for_dtype(at->second.dtype.name()));
     };
     if (const auto* one = std::get_if<TensorName>(&output)) check(*one);
     if (const auto* many = std::get_if<std::vector<TensorName>>(&output))

@@ -15,7 +15,7 @@ struct Code {
 constexpr Code codes[] = {
     {"BOOL", DType::boolean}, {"U8", DType::u8},   {"I8", DType::i8},   {"I16", DType::i16},
     {"I32", DType::i32},      {"I64", DType::i64}, {"F16", DType::f16}, {"BF16", DType::bf16},
-    {"F32", DType::f32},      {"F64", DType::f64},
+    {"F32", DType::f32},      {"F64", DType::f64}, {"C64", DType::c64},
 };
 
 /// Receives the JSON piece by piece and accepts only what the format allows at that place, so that

@@ -22,11 +22,12 @@ struct StorageType {
   DType dtype;
 };
 constexpr StorageType storage_types[] = {
-    {"torch FloatStorage", DType::f32},     {"torch DoubleStorage", DType::f64},
-    {"torch HalfStorage", DType::f16},      {"torch LongStorage", DType::i64},
-    {"torch BFloat16Storage", DType::bf16}, {"torch IntStorage", DType::i32},
-    {"torch ShortStorage", DType::i16},     {"torch CharStorage", DType::i8},
-    {"torch ByteStorage", DType::u8},       {"torch BoolStorage", DType::boolean},
+    {"torch FloatStorage", DType::f32},        {"torch DoubleStorage", DType::f64},
+    {"torch HalfStorage", DType::f16},         {"torch LongStorage", DType::i64},
+    {"torch BFloat16Storage", DType::bf16},    {"torch IntStorage", DType::i32},
+    {"torch ShortStorage", DType::i16},        {"torch CharStorage", DType::i8},
+    {"torch ByteStorage", DType::u8},          {"torch BoolStorage", DType::boolean},
+    {"torch ComplexFloatStorage", DType::c64},
 };
 
 }  // namespace

@@ -26,9 +26,14 @@ class StridedTwice(torch.nn.Module):  # two calls that fail for their own reason
         return first.sum() + second.sum()
 
 
-class Missing(torch.nn.Module):  # one operator that PyTorch takes apart, one that it does not, and a dtype as an argument
+class Missing(torch.nn.Module):  # one operator that PyTorch takes apart, one that it does not, and complex numbers
     def forward(self, x):
         return torch.special.bessel_j0(x), torch.expand_copy(x, (2, 4)), x.to(torch.complex64).real
+
+
+class ComplexF64(torch.nn.Module):  # complex numbers of two f64
+    def forward(self, x):
+        return (x.to(torch.complex128) * 2).abs()
 
 
 class MissingAndStrided(torch.nn.Module):  # an operator that is missing, what follows from it, and a call of the kind above
@@ -53,7 +58,7 @@ class OtherDtype(torch.nn.Module):  # takes a tensor of a dtype that is not here
 if __name__ == "__main__":
     x = torch.arange(8.0).reshape(2, 4)
     models = {"strided": Strided(), "written_view": WrittenView(), "strided_twice": StridedTwice(), "missing": Missing(),
-              "missing_and_strided": MissingAndStrided()}
+              "missing_and_strided": MissingAndStrided(), "complex_f64": ComplexF64()}
     for name, model in models.items():
         program = export(model, (x,))
         for node in program.graph.nodes:

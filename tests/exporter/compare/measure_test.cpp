@@ -40,6 +40,18 @@ TEST(measure, is_relative_to_the_largest_magnitude_of_what_is_wanted) {
   EXPECT_EQ(m.difference.element, 0);
 }
 
+TEST(measure, takes_the_magnitude_of_complex_differences) {
+  const Measure m = measure(row<Complex64>({{1, 1}, {3, 4}}), row<Complex64>({{1, 1}, {6, 8}}));
+  EXPECT_EQ(m.difference.absolute, 5);
+  EXPECT_EQ(m.difference.relative, 0.5);
+  EXPECT_EQ(m.difference.element, 1);
+  EXPECT_EQ(m.difference.got, "3+4j");
+  EXPECT_EQ(m.difference.want, "6+8j");
+  EXPECT_GT(*m.cosine, 0.9);
+  EXPECT_FALSE(measure(row<Complex64>({{nan, 1}}), row<Complex64>({{nan, 1}})).exceeds(0));
+  EXPECT_TRUE(measure(row<Complex64>({{nan, 1}}), row<Complex64>({{1, nan}})).exceeds(1));
+}
+
 TEST(measure, counts_steps_between_neighbouring_floats) {
   const auto steps = [](auto from, int count) {
     auto x = from;

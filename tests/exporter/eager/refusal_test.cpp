@@ -164,11 +164,6 @@ TEST(gather, names_the_dtype_that_it_was_given) {
   const std::string text = refusal([&] { gather(ones({2, 3}), 1, ones({2, 3})); });
   EXPECT_NE(text.find("index (2, 3) f32"), std::string::npos) << text;
 }
-TEST(fft_rfft, says_that_complex_numbers_are_not_supported) {
-  EXPECT_REFUSAL(call<ops::fft_rfft>(Location::current(), ones({4}), std::optional<Dim>(),
-                                     int64_t{-1}, std::optional<std::string_view>()),
-                 "fft_rfft: complex numbers are not supported");
-}
 TEST(embedding, has_no_sparse_gradient) {
   Tensor weight = ones({4, 2});
   weight.set_requires_grad();

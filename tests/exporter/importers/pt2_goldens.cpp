@@ -75,8 +75,7 @@ std::string compare(const std::string& what, const io::Array& got, const io::Arr
   if (setting.only_types || d.relative <= tolerance(want.dtype) ||
       (is_floating(want.dtype) && d.absolute <= setting.tolerance))
     return "";
-  return what + ": element " + std::to_string(d.element) + " is " + std::to_string(d.got) +
-         ", not " + std::to_string(d.want);
+  return what + ": element " + std::to_string(d.element) + " is " + d.got + ", not " + d.want;
 }
 std::string compare(const std::string& what, const Tensor& got, const io::Array& want,
                     const Setting& setting) {

@@ -60,12 +60,25 @@ TEST(npy, makes_bools_0_or_1) {
   EXPECT_EQ(array.raw()[1], std::byte{1});
 }
 
+TEST(npy, keeps_complex_numbers) {
+  const std::vector<Complex64> z = {{1, 2}, {-0.5f, 0}};
+  const Array array = Array::of<Complex64>({2}, z);
+  const Array read = parse_npy(format_npy(array), "x");
+  EXPECT_EQ(read.dtype, DType::c64);
+  EXPECT_TRUE(std::ranges::equal(read.raw(), array.raw()));
+  const Array given = parse_npy(npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }",
+                                    std::string_view("\0\0\x80\x3f\0\0\0\xc0", 8)),
+                                "x");
+  EXPECT_EQ(given.values<Complex64>()[0].real, 1);
+  EXPECT_EQ(given.values<Complex64>()[0].imag, -2);
+}
+
 TEST(npy, refuses_what_it_has_no_place_for) {
   const auto with = [](const std::string& descr) {
     return npy("{'descr': " + descr + ", 'fortran_order': False, 'shape': (), }", "12345678");
   };
   EXPECT_FILE_ERROR(parse_npy(with("'>f8'"), "x"), "big-endian; save with array.astype('<f8')");
-  EXPECT_FILE_ERROR(parse_npy(with("'<c8'"), "x"), "Taper has no dtype '<c8'");
+  EXPECT_FILE_ERROR(parse_npy(with("'<c16'"), "x"), "Taper has no dtype '<c16'");
   EXPECT_FILE_ERROR(parse_npy(with("'|O'"), "x"), "pickled Python objects are not read");
   EXPECT_FILE_ERROR(parse_npy(with("[('a', '<f8')]"), "x"), "structured arrays are not read");
   EXPECT_FILE_ERROR(format_npy(counted(DType::bf16, {2})),

@@ -81,6 +81,17 @@ TEST(safetensors, refuses_tensors_that_do_not_fit_the_data) {
       "Taper has no dtype 'F8_E4M3'");
 }
 
+TEST(safetensors, reads_complex_numbers) {
+  const SafeTensors file =
+      parse_safetensors(one(R"({"dtype":"C64","shape":[1],"data_offsets":[0,8]})",
+                            std::string("\0\0\x80\x3f\0\0\0\xc0", 8)),
+                        "x");
+  const Array& z = file.tensors.begin()->second;
+  EXPECT_EQ(z.dtype, DType::c64);
+  EXPECT_EQ(z.values<Complex64>()[0].real, 1);
+  EXPECT_EQ(z.values<Complex64>()[0].imag, -2);
+}
+
 TEST(safetensors, refuses_overlaps) {
   const std::string header =
       R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})";

@@ -1,0 +1,82 @@
+// Elementary functions of complex numbers, z = a + bi.
+#include "taper/exporter/eager/complex/form.h"
+#include "taper/exporter/eager/ops/all.h"
+
+namespace taper::eager::complex_forms {
+namespace {
+
+using Function = Pair (*)(const Pair&);
+template <Function f>
+Results of_self(const OperatorInfo&, const Boxed* arguments) {
+  return {complex_of(f(pair_of(arguments[0].tensor())))};
+}
+
+Pair one(const Pair& z) { return {ones_like(z.re), {}}; }
+
+Pair binary_logarithm(const Pair& z) { return logarithm(z) * Scalar(1.4426950408889634); }
+Pair decimal_logarithm(const Pair& z) { return logarithm(z) * Scalar(0.43429448190325183); }
+// |1 + z|^2 = 1 + (2a + a^2 + b^2), which is exact near 0
+Pair logarithm_of_one_plus(const Pair& z) {
+  const Pair sum = {add(z.re, 1), z.im};
+  const Tensor excess = add(mul(z.re, add(z.re, 2)), mul(z.im, z.im));
+  const Tensor near = lt(add(abs(z.re), abs(z.im)), 0.5);
+  const Tensor size = mul(log1p(masked_fill(excess, logical_not(near), 0)), 0.5);
+  return {where(near, size, log(magnitude(sum))), phase(sum)};
+}
+// e^a cos b - 1 = (e^a - 1) cos b - 2 sin(b / 2)^2
+Pair exponential_minus_one(const Pair& z) {
+  const Tensor half = sin(mul(z.im, 0.5));
+  return {sub(mul(expm1(z.re), cos(z.im)), mul(mul(half, half), 2)), mul(exp(z.re), sin(z.im))};
+}
+Pair binary_exponential(const Pair& z) { return exponential(z * Scalar(0.6931471805599453)); }
+Pair reciprocal_square_root(const Pair& z) { return one(z) / square_root(z); }
+
+Pair hyperbolic_sine(const Pair& z) {
+  return {mul(sinh(z.re), cos(z.im)), mul(cosh(z.re), sin(z.im))};
+}
+Pair hyperbolic_cosine(const Pair& z) {
+  return {mul(cosh(z.re), cos(z.im)), mul(sinh(z.re), sin(z.im))};
+}
+// With t = tanh(a) and u = tan(b): (t (1 + u^2) + u i / cosh(a)^2) / (1 + t^2 u^2). Nothing
+// overflows, because u is finite for every f32.
+Pair hyperbolic_tangent(const Pair& z) {
+  const Tensor t = tanh(z.re), u = tan(z.im), u2 = mul(u, u);
+  const Tensor below = add(mul(mul(t, t), u2), 1), secant = reciprocal(cosh(z.re));
+  return {div(mul(t, add(u2, 1)), below), div(mul(u, mul(secant, secant)), below)};
+}
+
+/// iz, and back.
+Pair times_i(const Pair& z) { return {neg(z.im), z.re}; }
+Pair over_i(const Pair& z) { return {z.im, neg(z.re)}; }
+Pair sine(const Pair& z) { return over_i(hyperbolic_sine(times_i(z))); }
+Pair cosine(const Pair& z) { return hyperbolic_cosine(times_i(z)); }
+Pair tangent(const Pair& z) { return over_i(hyperbolic_tangent(times_i(z))); }
+
+// 1 / (1 + e^-z), or e^z / (1 + e^z): the form whose power does not overflow
+Pair logistic(const Pair& z) {
+  const Tensor right = ge(z.re, 0);
+  const Pair small = exponential({where(right, neg(z.re), z.re), where(right, neg(z.im), z.im)});
+  const Pair above = {masked_fill(small.re, right, 1), masked_fill(small.im, right, 0)};
+  return above / (one(z) + small);
+}
+
+}  // namespace
+
+TAPER_COMPLEX_FORM(exp, of_self<exponential>)
+TAPER_COMPLEX_FORM(exp2, of_self<binary_exponential>)
+TAPER_COMPLEX_FORM(expm1, of_self<exponential_minus_one>)
+TAPER_COMPLEX_FORM(log, of_self<logarithm>)
+TAPER_COMPLEX_FORM(log2, of_self<binary_logarithm>)
+TAPER_COMPLEX_FORM(log10, of_self<decimal_logarithm>)
+TAPER_COMPLEX_FORM(log1p, of_self<logarithm_of_one_plus>)
+TAPER_COMPLEX_FORM(sqrt, of_self<square_root>)
+TAPER_COMPLEX_FORM(rsqrt, of_self<reciprocal_square_root>)
+TAPER_COMPLEX_FORM(sin, of_self<sine>)
+TAPER_COMPLEX_FORM(cos, of_self<cosine>)
+TAPER_COMPLEX_FORM(tan, of_self<tangent>)
+TAPER_COMPLEX_FORM(sinh, of_self<hyperbolic_sine>)
+TAPER_COMPLEX_FORM(cosh, of_self<hyperbolic_cosine>)
+TAPER_COMPLEX_FORM(tanh, of_self<hyperbolic_tangent>)
+TAPER_COMPLEX_FORM(sigmoid, of_self<logistic>)
+
+}  // namespace taper::eager::complex_forms
