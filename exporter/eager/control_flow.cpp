@@ -5,6 +5,7 @@
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/eager.h"
+#include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
 
 namespace taper::eager {
@@ -73,7 +74,7 @@ Tensors apart_from(const Tensors& operands, Tensors results, Location here) {
   return results;
 }
 
-bool wants_gradient(const Tensor& t) { return is_floating(t.dtype()) && t.requires_grad(); }
+bool wants_gradient(const Tensor& t) { return is_inexact(t.dtype()) && t.requires_grad(); }
 bool want_gradients(const Tensors& inputs) {
   return grad_enabled() && std::ranges::any_of(inputs, wants_gradient);
 }

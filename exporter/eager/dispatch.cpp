@@ -260,8 +260,8 @@ bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, 
   }
   if (decomposes(info, arguments)) {
     // if a composite has its own derivative, that is put on the tape instead of those of its parts
-    const bool whole =
-        info.derivative != nullptr && info.kernels.empty() && wants_gradient(info, arguments);
+    const bool whole = info.derivative != nullptr && info.kernels.empty() && !complex &&
+                       wants_gradient(info, arguments);
     {
       NoGrad guard(grad_enabled() && !whole);
       call_parts(info, arguments, results, here);

@@ -202,6 +202,10 @@ Scalar Tensor::scalar(Location here) const {
       return Scalar(static_cast<double>(*static_cast<const float*>(p)));
     case DType::f64:
       return Scalar(*static_cast<const double*>(p));
+    case DType::c64:
+      throw EagerError(here,
+                       "item: a complex number is not one real number; take real() or imag() "
+                       "of the tensor first");
     default:
       throw EagerError(here, std::string("item: an element of dtype ") +
                                  taper::name_of(i.ref.dtype) + " is not one number");

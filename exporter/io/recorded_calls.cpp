@@ -38,7 +38,7 @@ std::optional<Key> parse_key(std::string_view key) {
   return Key{*call, key.substr(first + 1, second - first - 1), key.substr(second + 1)};
 }
 
-bool is_integer(DType d) { return !is_floating(d); }
+bool is_integer(DType d) { return !is_floating(d) && !is_complex(d); }
 
 }  // namespace
 

@@ -42,7 +42,8 @@ std::vector<Extent> extents_of(const ir::Type& type) {
 bool puts_heads_last(const ir::Type& view, const ir::Type& result) {
   std::vector<Extent> turned = extents_of(result);
   std::swap(turned[turned.size() - 3], turned[turned.size() - 2]);
-  return same(view.offset, 0) && joined(extents_of(view)) == joined(turned);
+  return view.dtype == result.dtype && same(view.offset, 0) &&
+         joined(extents_of(view)) == joined(turned);
 }
 
 /// An attention, and the cast behind it, if there is one.

@@ -232,7 +232,7 @@ std::vector<Refusal> refusals_of_programs() {
          })}}},
       {"an encoding of constant {} is damaged",
        {{"no such dtype", tables([](WrittenFile& f) {
-           overwrite_field(&encoding(f), format::Encoding::VT_DTYPE, uint8_t{10});
+           overwrite_field(&encoding(f), format::Encoding::VT_DTYPE, uint8_t{dtype_count});
          })},
         {"no such quantization", tables([](WrittenFile& f) {
            overwrite_field(&encoding(f), format::Encoding::VT_QUANTIZATION, 2u);

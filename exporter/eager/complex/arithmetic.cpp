@@ -34,7 +34,7 @@ Tensor equal_to_number(const Arguments<op>& a) {
 template <const Operator& op>
 void require_exact(const Arguments<op>& a) {
   if (a.template has<"rounding_mode">())
-    throw EagerError("div: complex numbers cannot be rounded; leave rounding_mode out");
+    throw ExportError("complex numbers cannot be rounded; leave rounding_mode out");
 }
 
 bool is_integer(double x) { return x == std::floor(x) && std::abs(x) <= 64; }
@@ -124,6 +124,7 @@ TAPER_COMPLEX(isinf) {
   const Pair z = pair<"self">(a);
   return {logical_or(isinf(z.re), isinf(z.im))};
 }
+TAPER_COMPLEX(logical_not) { return {is_zero(pair<"self">(a))}; }
 TAPER_COMPLEX(isreal) { return {eq(pair<"self">(a).im, 0)}; }
 
 TAPER_COMPLEX(abs) { return {magnitude(pair<"self">(a))}; }

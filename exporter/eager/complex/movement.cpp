@@ -10,9 +10,9 @@ Tensor converted(const Tensor& t, DType dtype) {
   if (t.dtype() == dtype) return clone(t);
   if (is_complex(dtype)) return complex_of({cast(t, DType::f32), {}});
   if (dtype == DType::boolean) return ne(t, 0);
-  throw EagerError(std::string("a complex tensor cannot become ") + taper::name_of(dtype) +
-                   ", which would drop its imaginary part; take real(x), imag(x), abs(x) or "
-                   "view_as_real(x)");
+  throw ExportError(std::string("a complex tensor cannot become ") + taper::name_of(dtype) +
+                    ", which would drop its imaginary part; take real(x), imag(x), abs(x) or "
+                    "view_as_real(x)");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/ops/all.h"
 #include "taper/exporter/eager/promotion.h"
+#include "taper/exporter/eager/recorder.h"
 
 namespace taper::eager {
 namespace {
@@ -11,7 +12,7 @@ Tensor part_of(const Tensor& t, int64_t part) {
   return select(call<ops::view_as_real>(t), -1, part);
 }
 
-bool wants_gradient(const Pair& z) {
+bool has_gradient(const Pair& z) {
   return grad_enabled() && (z.re.requires_grad() || (z.im.defined() && z.im.requires_grad()));
 }
 
@@ -20,7 +21,7 @@ Tensor without_zeros(const Tensor& value, const Tensor& zero) {
   return zero.defined() ? masked_fill(value, zero, 0) : value;
 }
 /// Where z is 0, if that matters for a gradient; else undefined.
-Tensor zeros_that_matter(const Pair& z) { return wants_gradient(z) ? is_zero(z) : Tensor(); }
+Tensor zeros_that_matter(const Pair& z) { return has_gradient(z) ? is_zero(z) : Tensor(); }
 /// z with 1 in the place of its zeros, so that derivatives are finite there.
 Pair away_from_zero(const Pair& z, const Tensor& zero) {
   return zero.defined() ? Pair{masked_fill(z.re, zero, 1), z.im} : z;
@@ -31,7 +32,7 @@ Pair away_from_zero(const Pair& z, const Tensor& zero) {
 Pair pair_of(const Tensor& t) {
   if (is_complex(t.dtype())) return {part_of(t, 0), part_of(t, 1)};
   if (t.dtype() == DType::f64 && t.rank() > 0)
-    throw EagerError(
+    throw ExportError(
         "f64 and c64 together need complex numbers of f64, which do not exist here; cast the f64 "
         "tensor to f32");
   return {cast(t, DType::f32), {}};
@@ -44,22 +45,23 @@ Tensor imaginary(const Pair& z) { return z.is_real() ? zeros_like(z.re) : z.im; 
 Tensor complex_of(const Pair& z) {
   std::vector<Tensor> parts = {z.re, imaginary(z)};
   if (!same_sizes(parts[0].sizes(), parts[1].sizes())) parts = broadcast_tensors(parts);
-  return call<ops::view_as_complex>(stack(parts, -1));
+  const Tensor joined = call<ops::view_as_complex>(stack(parts, -1));
+  // Nobody else holds the pairs, so this is no view: it may have a name, and be written.
+  if (recorder() == nullptr) joined.impl()->base = {}, joined.impl()->view = nullptr;
+  return joined;
 }
 
 // ---- arithmetic ----
 
-Tensor sum_of(const Tensor& a, const Tensor& b) {
+Tensor plus(const Tensor& a, const Tensor& b) {
   return !a.defined() ? b : !b.defined() ? a : add(a, b);
 }
-Tensor difference_of(const Tensor& a, const Tensor& b) {
+Tensor minus(const Tensor& a, const Tensor& b) {
   return !b.defined() ? a : !a.defined() ? neg(b) : sub(a, b);
 }
 Pair operator-(const Pair& z) { return {neg(z.re), z.is_real() ? Tensor() : neg(z.im)}; }
-Pair operator+(const Pair& x, const Pair& y) { return {add(x.re, y.re), sum_of(x.im, y.im)}; }
-Pair operator-(const Pair& x, const Pair& y) {
-  return {sub(x.re, y.re), difference_of(x.im, y.im)};
-}
+Pair operator+(const Pair& x, const Pair& y) { return {add(x.re, y.re), plus(x.im, y.im)}; }
+Pair operator-(const Pair& x, const Pair& y) { return {sub(x.re, y.re), minus(x.im, y.im)}; }
 Pair operator*(const Pair& x, const Pair& y) {
   return product_of(x, y, [](const Tensor& a, const Tensor& b) { return mul(a, b); });
 }
@@ -102,7 +104,9 @@ Pair exponential(const Pair& z) {
   if (z.is_real()) return {size, {}};
   return {mul(size, cos(z.im)), mul(size, sin(z.im))};
 }
-Pair logarithm(const Pair& z) { return {log(magnitude(z)), phase(z)}; }
+Pair logarithm(const Pair& z) {
+  return {log(z.is_real() ? abs(z.re) : hypot(z.re, z.im)), phase(z)};
+}
 
 // t = sqrt((|a| + |z|) / 2) is the larger part of the root; the other is b / 2t.
 Pair square_root(const Pair& z) {

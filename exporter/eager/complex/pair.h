@@ -33,16 +33,15 @@ Pair operator*(const Pair& z, Scalar factor);
 Pair conjugate(const Pair& z);
 
 /// a + b and a - b. An undefined tensor stands for 0.
-Tensor sum_of(const Tensor& a, const Tensor& b);
-Tensor difference_of(const Tensor& a, const Tensor& b);
+Tensor plus(const Tensor& a, const Tensor& b);
+Tensor minus(const Tensor& a, const Tensor& b);
 /// ac - bd + (ad + bc) i, by a product of real tensors.
 template <class Product>
 Pair product_of(const Pair& x, const Pair& y, const Product& product) {
   const auto times = [&](const Tensor& a, const Tensor& b) {
     return a.defined() && b.defined() ? product(a, b) : Tensor();
   };
-  return {difference_of(times(x.re, y.re), times(x.im, y.im)),
-          sum_of(times(x.re, y.im), times(x.im, y.re))};
+  return {minus(times(x.re, y.re), times(x.im, y.im)), plus(times(x.re, y.im), times(x.im, y.re))};
 }
 
 /// |z|, without overflow of squares. Its gradient at 0 is 0.

@@ -21,18 +21,18 @@ Results deviation(const OperatorInfo&, const Boxed* arguments) {
 }
 
 /// The number of elements along `dim`. A product of complex numbers is written out for a number.
-int64_t fixed_extent(const Tensor& z, int64_t dim, const char* op) {
+int64_t fixed_extent(const Tensor& z, int64_t dim) {
   const Dim extent = z.size(dim);
   if (!extent.is_constant())
-    throw EagerError(std::string(op) + ": a product of complex numbers needs a fixed size, and " +
-                     "dim " + std::to_string(dim) + " of " + to_string(z.sizes()) + " is symbolic");
+    throw ExportError("a product of complex numbers needs a fixed size, and dim " +
+                      std::to_string(dim) + " of " + to_string(z.sizes()) + " is symbolic");
   return extent.value();
 }
 
 /// The product of z[0] … z[n - 1] along `dim`, with a size of 1 there: halves are multiplied until
 /// one element is left.
 Tensor product_along(Tensor z, int64_t dim) {
-  int64_t n = fixed_extent(z, dim, "prod");
+  int64_t n = fixed_extent(z, dim);
   if (n == 0) {
     Dims sizes = z.sizes();
     sizes[static_cast<size_t>(dim)] = Dim(1);
@@ -51,7 +51,7 @@ Tensor product_along(Tensor z, int64_t dim) {
 /// `step` places before it, and `step` doubles (W. D. Hillis, G. L. Steele, "Data parallel
 /// algorithms", 1986).
 Tensor products_along(Tensor z, int64_t dim) {
-  const int64_t n = fixed_extent(z, dim, "cumprod");
+  const int64_t n = fixed_extent(z, dim);
   for (int64_t step = 1; step < n; step *= 2) {
     const Tensor first = slice(z, dim, Dim(0), Dim(step));
     const Tensor rest = mul(slice(z, dim, step, n), slice(z, dim, Dim(0), Dim(n - step)));

@@ -1,6 +1,8 @@
 // Complex numbers: their parts, angles and conjugates.
 #include "taper/exporter/eager/ops/complex.h"
 
+#include <numbers>
+
 #include "taper/exporter/eager/complex/pair.h"
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/all.h"
@@ -8,8 +10,6 @@
 
 namespace taper::eager::decompositions {
 namespace {
-
-constexpr double pi = 3.14159265358979323846;
 
 /// Two real tensors that become the parts of a complex one.
 Pair real_pair(const Tensor& re, const Tensor& im, const char* op) {
@@ -56,8 +56,8 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(angle) {
   const Tensor self = a.tensor<"self">();
   if (is_complex(self.dtype())) return {phase(pair_of(self))};
   const Tensor x = is_floating(self.dtype()) ? self : cast(self, DType::f32);
-  const Tensor angle = where(lt(x, 0), Scalar(pi), Scalar(0.0));
-  return {where(isnan(x), x, cast(angle, x.dtype()))};
+  const Tensor angle = where(lt(x, 0), Scalar(std::numbers::pi), Scalar(0.0));
+  return {where(isnan(x), floor(x), cast(angle, x.dtype()))};  // floor has no gradient
 }
 
 TAPER_DECOMPOSITION(conj) { return {conjugated(a.tensor<"self">())}; }

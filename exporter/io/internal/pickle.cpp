@@ -26,6 +26,7 @@ constexpr std::string_view allowed_globals[] = {
     "torch CharStorage",
     "torch ByteStorage",
     "torch BoolStorage",
+    "torch ComplexFloatStorage",
     "torch Size",
     "torch Tensor",
     "torch._tensor _rebuild_from_type_v2",

@@ -17,6 +17,17 @@ bool has_attributes(const PickleValue& v) {
          v.arguments()[1]->is_global("torch Tensor") && v.arguments()[2]->is(Kind::tuple);
 }
 
+/// Whether a tensor is a lazy conjugate or negative of what its storage holds. That stands in a
+/// dict behind the arguments of _rebuild_tensor_v2.
+bool is_lazy(const std::vector<PickleValue*>& arguments) {
+  if (arguments.size() < 7 || !arguments[6]->is(Kind::dict)) return false;
+  const std::vector<PickleValue*>& notes = arguments[6]->items;
+  for (size_t i = 0; i + 1 < notes.size(); i += 2)
+    if ((notes[i]->text == "conj" || notes[i]->text == "neg") && notes[i + 1]->integer != 0)
+      return true;
+  return false;
+}
+
 struct StorageType {
   std::string_view global;
   DType dtype;
@@ -139,6 +150,8 @@ StoredTensor TorchPickle::tensor_of(const PickleValue& call, const std::string& 
   if (arguments.size() < 4 || !arguments[0]->is(Kind::persistent) ||
       !arguments[1]->is(Kind::integer))
     fail("tensor '" + tensor + "' is damaged");
+  if (is_lazy(arguments))
+    fail("tensor '" + tensor + "' is a lazy conjugate; save x.resolve_conj().resolve_neg()");
   const auto found = storages_.find(arguments[0]->items[0]->items[2]->text);
   if (found == storages_.end())
     fail("tensor '" + tensor + "' is of a dtype that Taper does not have");

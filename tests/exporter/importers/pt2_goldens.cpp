@@ -58,7 +58,7 @@ Setting setting_of(const std::string& name) {
 
 /// f32: 1e-4 of the output's largest magnitude; half precision: a few roundings; integers exactly.
 double tolerance(DType d) {
-  return d == DType::f16 || d == DType::bf16 ? 3e-2 : is_floating(d) ? 1e-4 : 0;
+  return d == DType::f16 || d == DType::bf16 ? 3e-2 : is_floating(d) || is_complex(d) ? 1e-4 : 0;
 }
 
 /// The setting for one call, with the difference that `taper check` allows results that cancel.
@@ -73,7 +73,7 @@ std::string compare(const std::string& what, const io::Array& got, const io::Arr
   const io::Difference d = io::difference(got, want);
   if (!d.other.empty()) return what + ": " + d.other;
   if (setting.only_types || d.relative <= tolerance(want.dtype) ||
-      (is_floating(want.dtype) && d.absolute <= setting.tolerance))
+      ((is_floating(want.dtype) || is_complex(want.dtype)) && d.absolute <= setting.tolerance))
     return "";
   return what + ": element " + std::to_string(d.element) + " is " + d.got + ", not " + d.want;
 }

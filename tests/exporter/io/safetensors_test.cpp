@@ -83,10 +83,10 @@ TEST(safetensors, refuses_tensors_that_do_not_fit_the_data) {
 
 TEST(safetensors, reads_complex_numbers) {
   const SafeTensors file =
-      parse_safetensors(one(R"({"dtype":"C64","shape":[1],"data_offsets":[0,8]})",
-                            std::string("\0\0\x80\x3f\0\0\0\xc0", 8)),
+      parse_safetensors(file_of(R"({"w":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}})",
+                                std::string_view("\0\0\x80\x3f\0\0\0\xc0", 8)),
                         "x");
-  const Array& z = file.tensors.begin()->second;
+  const Array& z = file.at("w");
   EXPECT_EQ(z.dtype, DType::c64);
   EXPECT_EQ(z.values<Complex64>()[0].real, 1);
   EXPECT_EQ(z.values<Complex64>()[0].imag, -2);

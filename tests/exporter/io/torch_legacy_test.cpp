@@ -19,9 +19,9 @@ std::string tuple(const std::string& items) { return "(" + items + "t"; }
 std::string global(const std::string& module, const std::string& name) {
   return "c" + module + "\n" + name + "\n";
 }
-std::string storage(const std::string& key = "7") {
-  return tuple(text("storage") + global("torch", "FloatStorage") + text(key) + text("cpu") +
-               number(6) + "N") +
+std::string storage(const std::string& key = "7", const std::string& type = "FloatStorage") {
+  return tuple(text("storage") + global("torch", type) + text(key) + text("cpu") + number(6) +
+               "N") +
          "Q";
 }
 std::string tensor(int offset, const std::string& sizes, const std::string& strides) {
@@ -54,6 +54,26 @@ TEST(torch_legacy, reads_tensors_with_offset_and_strides) {
   EXPECT_EQ(floats(tensors.at("w")), (std::vector<float>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(floats(tensors.at("t")), (std::vector<float>{0, 3, 1, 4, 2, 5}));
   EXPECT_EQ(floats(tensors.at("last")), (std::vector<float>{5}));
+}
+
+TEST(torch_legacy, reads_complex_numbers_but_no_lazy_conjugates) {
+  const auto complex_tensor = [](const std::string& notes) {
+    const std::string hooks = global("collections", "OrderedDict") + tuple("") + "R";
+    return dict(text("z") + global("torch._utils", "_rebuild_tensor_v2") +
+                tuple(storage("7", "ComplexFloatStorage") + number(1) + tuple(number(2)) +
+                      tuple(number(1)) + "\x89" + hooks + notes) +
+                "R");
+  };
+  Bytes file = checkpoint(complex_tensor(""));
+  const int64_t count = 3;  // of six floats
+  std::memcpy(file.data() + file.size() - 6 * sizeof(float) - 8, &count, 8);
+  const Array z = parse_torch_legacy(file, "x").at("z");
+  EXPECT_EQ(z.dtype, DType::c64);
+  EXPECT_EQ(z.values<Complex64>()[0].real, 2);
+  EXPECT_EQ(z.values<Complex64>()[1].imag, 5);
+  EXPECT_FILE_ERROR(
+      parse_torch_legacy(checkpoint(complex_tensor(dict(text("conj") + "\x88"))), "x"),
+      "tensor 'z' is a lazy conjugate; save x.resolve_conj()");
 }
 
 TEST(torch_legacy, descends_to_the_state_dict_and_cuts_the_prefix) {
