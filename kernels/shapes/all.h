@@ -10,6 +10,7 @@
 #include "taper/kernels/shapes/creation.h"
 #include "taper/kernels/shapes/ctc.h"
 #include "taper/kernels/shapes/distance.h"
+#include "taper/kernels/shapes/fft.h"
 #include "taper/kernels/shapes/indexing.h"
 #include "taper/kernels/shapes/integer.h"
 #include "taper/kernels/shapes/linalg.h"
