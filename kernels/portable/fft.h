@@ -133,9 +133,11 @@ struct Transform {
     return count > 1 ? pieces(self.ref->size_bytes(), 64) * 64 : 0;
   }
   static Error need(Context& context, const Plan& plan, index_t before) {
-    for (int i = 0; i < plan.count; ++i)
+    for (int i = 0; i < plan.count; ++i) {
+      if (plan.stages[i].lines() == 0) continue;
       context.need_scratch(static_cast<size_t>(
           before + StageRun<Loops, lanes>(nullptr, plan.stages[i], context.threads).bytes()));
+    }
     return Error::ok;
   }
   static void run_stages(Context& context, void* scratch, const Plan& plan, int begin, int end,

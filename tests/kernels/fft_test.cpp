@@ -18,8 +18,6 @@ using Number = std::complex<double>;
 using Numbers = std::vector<Number>;
 
 constexpr double pi = 3.14159265358979323846;
-/// The relative error that we accept, for each doubling of the length.
-constexpr double tolerance = 1.5e-7;
 
 /// (…, n) c64 with random parts.
 Tensor random_complex(Ints sizes, int64_t seed = 1) {
@@ -92,7 +90,8 @@ double error(const Tensor& got, const Numbers& want) {
     errors += std::norm(values[i] - want[i]), squares += std::norm(want[i]);
   return squares == 0 ? std::sqrt(errors) : std::sqrt(errors / squares);
 }
-double accepted(int64_t n) { return tolerance * std::max(1.0, std::log2(static_cast<double>(n))); }
+/// The relative error of a transform of n elements that we accept.
+double accepted(int64_t n) { return 1e-7 + 2.5e-8 * std::log2(static_cast<double>(n)); }
 
 Tensor c2c(const Tensor& x, const Dims& dim, bool forward = true, int64_t normalization = 0) {
   return call<ops::_fft_c2c>(x, dim, normalization, forward);

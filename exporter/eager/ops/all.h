@@ -6,6 +6,7 @@
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/ctc.h"
 #include "taper/exporter/eager/ops/distance.h"
+#include "taper/exporter/eager/ops/fft.h"
 #include "taper/exporter/eager/ops/indexing.h"
 #include "taper/exporter/eager/ops/linalg.h"
 #include "taper/exporter/eager/ops/loss.h"
