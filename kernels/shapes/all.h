@@ -9,6 +9,7 @@
 #include "taper/kernels/shapes/convolution.h"
 #include "taper/kernels/shapes/creation.h"
 #include "taper/kernels/shapes/ctc.h"
+#include "taper/kernels/shapes/detection.h"
 #include "taper/kernels/shapes/distance.h"
 #include "taper/kernels/shapes/fft.h"
 #include "taper/kernels/shapes/indexing.h"

@@ -194,7 +194,7 @@ def above_bound(row):
 def modes_of(model, chosen):
     """Which runs a model has; an entry knows only when made, so text families stand here."""
     text = model.family in ("text encoder", "decoder", "encoder-decoder")
-    one_size = model.family in ("optical flow",)
+    one_size = model.family in ("optical flow", "detector")
     return [m for m in MODES if (not chosen or m in chosen) and (m != "sequence" or text) and (m != "batch" or not one_size)]
 
 

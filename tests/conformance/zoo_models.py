@@ -586,6 +586,8 @@ def transformers_models():
 def all_models():
     """Every model, one of each family in turn: whoever stops early has seen a variety."""
     families = {}
-    for model in itertools.chain(torchvision_models(), transformers_models(), timm_models()):
+    from zoo_detectors import whole_detectors
+
+    for model in itertools.chain(torchvision_models(), transformers_models(), timm_models(), whole_detectors()):
         families.setdefault(model.family, []).append(model)
     return [m for turn in itertools.zip_longest(*families.values()) for m in turn if m is not None]

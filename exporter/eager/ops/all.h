@@ -5,6 +5,7 @@
 #include "taper/exporter/eager/ops/convolution.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/ctc.h"
+#include "taper/exporter/eager/ops/detection.h"
 #include "taper/exporter/eager/ops/distance.h"
 #include "taper/exporter/eager/ops/fft.h"
 #include "taper/exporter/eager/ops/indexing.h"
