@@ -1,7 +1,7 @@
 """torchvision's detectors in a form that torch.export accepts, with the same results.
 
-torchvision's filters of boxes look at the number of boxes in Python, which only a run knows. While `exportable` is active, five
-of its functions are replaced by tensor code without such decisions:
+torchvision's filters of boxes look at the number of boxes in Python, which only a run knows. While `exportable` is active, six
+functions are replaced by tensor code without such decisions:
 
     class Detector(torch.nn.Module):
         def forward(self, image):
@@ -97,6 +97,12 @@ def heatmaps_to_keypoints(size):
     return convert
 
 
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    """The operator that torch.export decomposes batch norms into; the composite one asks whether there are boxes."""
+    assert not training
+    return torch.ops.aten._native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var, momentum, eps)[0]
+
+
 def count_of_boxes(dets, scores, iou_threshold):
     """What torch.export knows of nms: any number of boxes may remain. torchvision says two or more."""
     return dets.new_empty(torch.library.get_ctx().new_dynamic_size(min=0), dtype=torch.int64)
@@ -111,6 +117,7 @@ def exportable(size):
     with contextlib.ExitStack() as stack:
         for module, name, function in (
             (box_ops, "batched_nms", batched_nms),
+            (F, "batch_norm", batch_norm),
             (det_utils.BoxCoder, "decode", decode),
             (poolers, "_multiscale_roi_align", multiscale_roi_align),
             (transform, "paste_masks_in_image", paste_masks_in_image),
