@@ -53,12 +53,20 @@ class Samples {
   }
 
  private:
-  static constexpr int most = 32;
+  static constexpr int most = 64;
 
   void flush() {
-    for (index_t c = 0; c < channels_; ++c)
-      for (int i = 0; i < count_; ++i)
-        out_[c * bins_ + bin_[i]] += corners_[i].of(planes_ + c * plane_);
+    for (index_t c = 0; c < channels_; ++c) {
+      const T* plane = planes_ + c * plane_;
+      T* y = out_ + c * bins_;
+      for (int i = 0; i < count_;) {
+        const index_t bin = bin_[i];
+        T sum = y[bin];
+        do sum += corners_[i].of(plane);
+        while (++i < count_ && bin_[i] == bin);
+        y[bin] = sum;
+      }
+    }
     count_ = 0;
   }
 

@@ -117,6 +117,7 @@ def exportable(size):
     with contextlib.ExitStack() as stack:
         for module, name, function in (
             (box_ops, "batched_nms", batched_nms),
+            (torchvision.ops, "batched_nms", batched_nms),
             (F, "batch_norm", batch_norm),
             (det_utils.BoxCoder, "decode", decode),
             (poolers, "_multiscale_roi_align", multiscale_roi_align),

@@ -1,11 +1,13 @@
-"""Whole detectors of torchvision for zoo.py: with their resize of the image and their filters of boxes.
+"""Whole detectors for zoo.py: those of torchvision with their resize of the image, and others with their filters of boxes.
 
-torch.export sees them as exportable_detectors.py makes them. Recorded results are those of torchvision's own code.
+torch.export sees torchvision's code as exportable_detectors.py makes it. Recorded results are those of the code as it is.
 """
 
+import functools
 import re
 
 import torch
+import torchvision
 from torch import nn
 
 import zoo_models
@@ -55,6 +57,60 @@ def spread_scores(detector):
     return detector
 
 
+class Cells(nn.Module):
+    """In the way of YOLO: three boxes for each cell of a feature map. Those with a high score are filtered by nms."""
+
+    CLASSES, ANCHORS, STRIDE = 4, ((8.0, 12.0), (16.0, 16.0), (30.0, 20.0)), 8
+
+    def __init__(self):
+        super().__init__()
+        layer = lambda i, o: [nn.Conv2d(i, o, 3, 2, 1), nn.BatchNorm2d(o), nn.SiLU()]
+        self.net = nn.Sequential(*layer(3, 16), *layer(16, 24), *layer(24, 32), nn.Conv2d(32, 3 * (5 + self.CLASSES), 1))
+        self.net[-1].weight.data.mul_(8)  # spreads scores, as `spread_scores` does
+        self.register_buffer("anchors", torch.tensor(self.ANCHORS)[:, None, None])
+
+    def found(self, image):
+        raw = self.net(image[None])[0]
+        height, width = raw.shape[1:]
+        raw = raw.reshape(3, 5 + self.CLASSES, height, width).permute(0, 2, 3, 1)
+        y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+        centers = (raw[..., :2].sigmoid() * 2 - 0.5 + torch.stack([x, y], 2)) * self.STRIDE
+        extents = (raw[..., 2:4].sigmoid() * 2) ** 2 * self.anchors
+        boxes = torchvision.ops.box_convert(torch.cat([centers, extents], 3).reshape(-1, 4), "cxcywh", "xyxy")
+        scores, labels = (raw[..., 4:5].sigmoid() * raw[..., 5:].sigmoid()).reshape(-1, self.CLASSES).max(1)
+        good = scores > 0.3
+        boxes, scores, labels = boxes[good], scores[good], labels[good]
+        keep = torchvision.ops.batched_nms(boxes, scores, labels, 0.5)[:20]
+        return boxes[keep], scores[keep], labels[keep]
+
+    def forward(self, image):
+        if not torch.compiler.is_exporting():
+            return self.found(image)
+        with exportable(image.shape[-2:]):
+            return self.found(image)
+
+
+class PostProcessed(nn.Module):
+    """A model of transformers, and the boxes of each image whose score is high enough."""
+
+    def __init__(self, model, processor, threshold, size):
+        super().__init__()
+        self.model, self.processor, self.threshold, self.size = model, processor, threshold, size
+
+    def forward(self, pixel_values):
+        outputs = self.model(pixel_values=pixel_values)
+        sizes = [(self.size, self.size)] * pixel_values.shape[0]
+        return zoo_models.tensors_of(self.processor.post_process_object_detection(outputs, self.threshold, sizes))
+
+
+def post_processed(name, threshold):
+    from transformers import RTDetrImageProcessor
+
+    example = next(m for m in zoo_models.transformers_models() if m.name == name).make()
+    model = PostProcessed(example.module.model, RTDetrImageProcessor(), threshold, example.inputs[0].shape[-1])
+    return zoo_models.Example(model, example.inputs)
+
+
 def whole_detectors():
     from torchvision import models
 
@@ -64,3 +120,7 @@ def whole_detectors():
 
     for name, options in DETECTORS.items():
         yield zoo_models.Model(f"{name} whole", "torchvision, with the filter of boxes", "detector", make(name, options))
+    yield zoo_models.Model("YOLO-like whole", "in zoo_detectors.py", "detector", lambda: zoo_models.Example(Cells(), [torch.rand(3, 64, 64)]))
+    for name, threshold in (("RTDetrV2ForObjectDetection", 0.51), ("DFineForObjectDetection", 0.145)):
+        make_one = functools.partial(post_processed, name, threshold)
+        yield zoo_models.Model(f"{name} whole", "transformers, with the filter of boxes", "detector", make_one)
