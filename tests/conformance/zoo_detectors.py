@@ -15,7 +15,7 @@ from exportable_detectors import exportable
 
 # Thresholds are near the scores that random weights give, so that there are detections.
 WITH_ANCHORS = dict(min_size=96, max_size=128, score_thresh=0.009)
-WITH_PROPOSALS = dict(min_size=96, max_size=128)
+WITH_PROPOSALS = dict(min_size=96, max_size=128, rpn_pre_nms_top_n_test=200, rpn_post_nms_top_n_test=50)
 # So few candidates that torchvision filters the boxes of all classes at once: its other way sorts equal scores anyhow.
 SINGLE_SHOT = dict(topk_candidates=100)
 DETECTORS = {

@@ -111,6 +111,19 @@ TEST(roi_align, is_differentiable_twice) {
       [&](const std::vector<Tensor>& v) { return squares(ps_roi_pool(v[0], rois, 1, 2, 3).first); },
       {x.detach()});
 }
+TEST(roi_align, is_computed_in_f32_for_halves) {
+  for (const DType half : {DType::f16, DType::bf16}) {
+    const Tensor x = random_tensor({2, 6, 5, 7}).to(half);
+    const Tensor rois = random_regions(4, 2, 6).to(half);
+    const auto wide = [](const Tensor& t) { return t.to(DType::f32); };
+    expect_same_bits(roi_align(x, rois, 0.5, 2, 3, 2, true),
+                     roi_align(wide(x), wide(rois), 0.5, 2, 3, 2, true).to(half));
+    expect_same_bits(ps_roi_pool(x, rois, 1, 2, 3).first,
+                     ps_roi_pool(wide(x), wide(rois), 1, 2, 3).first.to(half));
+    const Tensor boxes = slice(rois, 1, 1, 5), scores = random_tensor({4}).to(half);
+    expect_same_bits(nms(boxes, scores, 0.2), nms(wide(boxes), wide(scores), 0.2));
+  }
+}
 TEST(roi_align, refuses_what_does_not_fit) {
   const Tensor x = zeros({2, 6, 4, 4}), rois = zeros({1, 5});
   EXPECT_THROW_MESSAGE(roi_align(x, zeros({1, 4}), 1, 2, 2), "a row of rois has 4 elements, not 5");
@@ -189,6 +202,11 @@ TEST(deform_conv2d, is_differentiable_by_all_its_arguments) {
     for (const Tensor& t : inputs) t.set_requires_grad();
     EXPECT_EQ(gradcheck(f, inputs), "");
   }
+}
+TEST(deform_conv2d, is_computed_in_f32_for_halves) {
+  std::vector<Tensor> halves = deformable_inputs(DType::f32), wide;
+  for (Tensor& t : halves) t = t.to(DType::f16), wide.push_back(t.to(DType::f32));
+  expect_same_bits(deformed(halves), deformed(wide).to(DType::f16));
 }
 TEST(deform_conv2d, refuses_what_does_not_fit) {
   const std::vector<Tensor> v = deformable_inputs(DType::f32);

@@ -60,11 +60,6 @@ Weights weights_of(const Tensor& rois, double scale, double shift, bool at_least
   return {side(2, bins_down, input[2]), side(1, bins_right, input[3])};
 }
 
-/// Adds the gradient of each box (count, channels, height, width) to that of its image.
-Tensor added_to_images(const Tensor& rois, const Tensor& of_boxes, const Dims& input) {
-  return index_add(zeros(input, of_boxes.dtype()), 0, images_of(rois), of_boxes);
-}
-
 }  // namespace
 
 TAPER_DERIVATIVE(torchvision_roi_align, "rois") {
@@ -74,8 +69,15 @@ TAPER_DERIVATIVE(torchvision_roi_align, "rois") {
   const Weights w = weights_of(rois, saved.real<"spatial_scale">(), aligned ? 0.5 : 0, !aligned,
                                saved.dim<"pooled_height">(), saved.dim<"pooled_width">(), input,
                                saved.integer<"sampling_ratio">());
-  const Tensor rows = matmul(unsqueeze(transpose(w.down, 1, 2), 1), dy);
-  return {added_to_images(rois, matmul(rows, unsqueeze(w.right, 1)), input), Tensor()};
+  // The rows of all boxes are joined by one product, so that no box needs a whole image.
+  const Dim count = rois.size(0), rows = count * dy.size(2);
+  const Tensor of_rows = matmul(dy, unsqueeze(w.right, 1));  // (count, channels, bins, width)
+  const Tensor joined = reshape(permute(of_rows, {0, 2, 1, 3}), {rows, input[1] * input[3]});
+  const Tensor is_there = eq(unsqueeze(images_of(rois), 1), steps(input[0], DType::i64));
+  const Tensor chosen = reshape(is_there.to(dy.dtype()), {count, Dim(1), input[0], Dim(1)});
+  const Tensor down = reshape(chosen * unsqueeze(w.down, 2), {rows, input[0] * input[2]});
+  const Tensor sums = reshape(mm(t(down), joined), {input[0], input[2], input[1], input[3]});
+  return {contiguous(permute(sums, {0, 2, 1, 3})), Tensor()};
 }
 
 namespace {
@@ -86,8 +88,8 @@ Tensor spread(const Weights& w, const Tensor& rois, const Tensor& dy, const Dims
   const Tensor rows = reshape(w.down, {count, one, down, one, input[2], one});
   const Tensor columns = reshape(w.right, {count, one, one, right, one, input[3]});
   const Tensor d = reshape(dy, {count, dy.size(1), down, right, one, one});
-  return added_to_images(rois, reshape(d * rows * columns, {count, input[1], input[2], input[3]}),
-                         input);
+  const Tensor of_boxes = reshape(d * rows * columns, {count, input[1], input[2], input[3]});
+  return index_add(zeros(input, dy.dtype()), 0, images_of(rois), of_boxes);
 }
 
 /// Halves are rounded away from zero.
