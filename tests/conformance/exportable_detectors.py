@@ -22,7 +22,10 @@ from torchvision.ops import poolers
 
 
 def batched_nms(boxes, scores, idxs, iou_threshold):
-    """Boxes of different classes are moved apart, so that they do not overlap; right without boxes, too."""
+    """Boxes of different classes are moved apart, so that they do not overlap; right without boxes, too.
+
+    torchvision does so for at most 1000 boxes, and filters more of them class by class.
+    """
     highest = torch.cat([boxes.flatten(), boxes.new_zeros(1)]).max()
     offsets = idxs.to(boxes) * (highest + 1)
     return torch.ops.torchvision.nms(boxes + offsets[:, None], scores, iou_threshold)
