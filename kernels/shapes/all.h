@@ -17,6 +17,7 @@
 #include "taper/kernels/shapes/linalg.h"
 #include "taper/kernels/shapes/loss.h"
 #include "taper/kernels/shapes/matmul.h"
+#include "taper/kernels/shapes/matrices.h"
 #include "taper/kernels/shapes/movement.h"
 #include "taper/kernels/shapes/norm.h"
 #include "taper/kernels/shapes/padding.h"
