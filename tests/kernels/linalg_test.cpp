@@ -368,9 +368,6 @@ TEST(linalg_matrix_norm, gives_the_results_of_pytorch) {
   EXPECT_NEAR(linalg_matrix_norm(a).item(), 6.294839156007086, 1e-14);
   EXPECT_EQ(to_string(linalg_matrix_norm(ones({2, 3, 4}), infinity, {0, 2}, true).sizes()),
             "(1, 3, 1)");
-  for (const double order : {2.0, -2.0})
-    EXPECT_THROW_MESSAGE(linalg_matrix_norm(a, order), "ord 2 and -2 need singular values");
-  EXPECT_THROW_MESSAGE(linalg_matrix_norm(a, "nuc"), "\"nuc\" needs singular values");
   EXPECT_THROW_MESSAGE(linalg_matrix_norm(a, 1, {0, 0}), "two different dimensions");
   EXPECT_THROW_MESSAGE(linalg_matrix_norm(ones({3}), 1), "self must have 2 dimensions or more");
 }

@@ -9,6 +9,7 @@
 #include "taper/exporter/eager/factors.h"
 #include "taper/exporter/eager/ops/all.h"
 #include "taper/exporter/eager/promotion.h"
+#include "taper/exporter/eager/singular_values.h"
 
 namespace taper::eager {
 
@@ -303,19 +304,18 @@ TAPER_DECOMPOSITION(linalg_matrix_norm) {
   const Ints dims = matrix_dims(self, a.integers<"dim">());
   const double order = a.real<"ord">();
   if (std::abs(order) == 2)
-    throw EagerError(
-        "linalg_matrix_norm: ord 2 and -2 need singular values, which Taper does not "
-        "compute: ord must be 1, -1, inf, -inf or \"fro\"");
+    return {spectral_norm(self, order > 0 ? SpectralNorm::largest : SpectralNorm::smallest, dims,
+                          a.boolean<"keepdim">(), dtype_of(a))};
   return {linalg_norm(self, Scalar(order), dims, a.boolean<"keepdim">(), dtype_of(a))};
 }
 TAPER_DECOMPOSITION(linalg_matrix_norm_str_ord) {
   const Tensor self = a.tensor<"self">();
   const Ints dims = matrix_dims(self, a.integers<"dim">());
+  if (a.text<"ord">() == "nuc")
+    return {spectral_norm(self, SpectralNorm::sum, dims, a.boolean<"keepdim">(), dtype_of(a))};
   if (a.text<"ord">() != "fro")
-    throw EagerError("linalg_matrix_norm: ord must be \"fro\" or a number, got \"" +
-                     std::string(a.text<"ord">()) +
-                     "\" (\"nuc\" needs singular values, which Taper does not "
-                     "compute)");
+    throw EagerError("linalg_matrix_norm: ord must be \"fro\", \"nuc\" or a number, got \"" +
+                     std::string(a.text<"ord">()) + "\"");
   return {vector_norm(self, 2, dims, a.boolean<"keepdim">(), dtype_of(a))};
 }
 

@@ -117,10 +117,12 @@ TAPER_DECOMPOSITION(linalg_norm) {
   if (over != 2)
     throw EagerError("linalg_norm: with ord it must go over 1 or 2 dimensions, got " +
                      std::to_string(over) + " of self " + to_string(self.sizes()));
-  if (!by_columns && !std::isinf(order))
-    throw EagerError("linalg_norm: over 2 dimensions ord must be 1, -1, inf or -inf, got " +
+  if (!by_columns && !std::isinf(order) && std::abs(order) != 2)
+    throw EagerError("linalg_norm: over 2 dimensions ord must be 1, -1, 2, -2, inf or -inf, got " +
                      to_text(order));
   if (dims.empty()) dims = {0, 1};
+  if (std::abs(order) == 2)
+    return {linalg_matrix_norm(self, Scalar(order), dims, keepdim, dtype_of(a))};
   const int64_t rows = checked_dim(dims[0], self.rank(), "linalg_norm", self),
                 columns = checked_dim(dims[1], self.rank(), "linalg_norm", self);
   const Tensor sums =
@@ -164,10 +166,13 @@ TAPER_DECOMPOSITION(linalg_norm_ord_str) {
   const Tensor self = a.tensor<"self">();
   const Ints dim = a.integers<"dim">();
   const size_t over = dim.empty() ? static_cast<size_t>(self.rank()) : dim.size();
-  if (a.text<"ord">() != "fro" || over != 2)
-    throw EagerError("linalg_norm: ord must be 'fro', over 2 dimensions, got '" +
-                     std::string(a.text<"ord">()) + "' over " + std::to_string(over) + " of self " +
-                     to_string(self.sizes()));
+  const std::string order(a.text<"ord">());
+  if ((order != "fro" && order != "nuc") || over != 2)
+    throw EagerError("linalg_norm: ord must be 'fro' or 'nuc', over 2 dimensions, got '" + order +
+                     "' over " + std::to_string(over) + " of self " + to_string(self.sizes()));
+  if (order == "nuc")
+    return {linalg_matrix_norm(self, "nuc", dim.empty() ? Ints{0, 1} : dim, a.boolean<"keepdim">(),
+                               dtype_of(a))};
   return {vector_norm_of(self, 2, dim, a.boolean<"keepdim">(), dtype_of(a), "linalg_norm")};
 }
 TAPER_DECOMPOSITION(dist) {

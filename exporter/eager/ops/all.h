@@ -12,6 +12,7 @@
 #include "taper/exporter/eager/ops/linalg.h"
 #include "taper/exporter/eager/ops/loss.h"
 #include "taper/exporter/eager/ops/matmul.h"
+#include "taper/exporter/eager/ops/matrices.h"
 #include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/norm.h"
 #include "taper/exporter/eager/ops/padding.h"

@@ -137,14 +137,14 @@ inline Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim = -1,
   return call<ops::linalg_vecdot>(here, x, y, dim);
 }
 /// Order 1: the largest sum of the absolute values of a column. Order infinity: that of a row.
-/// Orders -1 and -infinity: the smallest sum. Other orders are refused. `dim` names the rows and
-/// the columns of the matrices.
+/// Orders -1 and -infinity: the smallest sum. Orders 2 and -2: the largest and the smallest
+/// singular value. Other orders are refused. `dim` names the rows and the columns of the matrices.
 inline Tensor linalg_matrix_norm(const Tensor& self, Scalar ord, const Ints& dim = {-2, -1},
                                  bool keepdim = false, std::optional<DType> dtype = {},
                                  Location here = Location::current()) {
   return call<ops::linalg_matrix_norm>(here, self, ord, dim, keepdim, dtype);
 }
-/// The square root of the sum of squares. The only `ord` is "fro".
+/// "fro": the square root of the sum of squares. "nuc": the sum of the singular values.
 inline Tensor linalg_matrix_norm(const Tensor& self, const char* ord = "fro",
                                  const Ints& dim = {-2, -1}, bool keepdim = false,
                                  std::optional<DType> dtype = {},

@@ -136,8 +136,8 @@ inline Tensor norm(const Tensor& self, Scalar p, const Ints& dim, bool keepdim, 
 }
 /// Without `ord`: the root of the sum of squares over `dim`. With `ord` and one dimension: the norm
 /// of vectors. With `ord` and two dimensions: the norm of matrices. Orders 1 and infinity take the
-/// largest sum of a column or row; -1 and -infinity the smallest. Orders that need singular values
-/// (2, -2) are refused.
+/// largest sum of a column or row; -1 and -infinity the smallest. Orders 2 and -2 take the largest
+/// and the smallest singular value.
 inline Tensor linalg_norm(const Tensor& self, std::optional<Scalar> ord = {},
                           std::optional<Ints> dim = {}, bool keepdim = false,
                           std::optional<DType> dtype = {}, Location here = Location::current()) {

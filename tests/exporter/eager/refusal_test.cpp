@@ -95,7 +95,7 @@ TEST(interpolate_by, says_which_factor_it_cannot_take) {
 }
 TEST(linalg_norm, says_which_orders_it_has) {
   EXPECT_REFUSAL(linalg_norm(ones({2, 3}), 3.0),
-                 "linalg_norm: over 2 dimensions ord must be 1, -1, inf or -inf, got 3");
+                 "linalg_norm: over 2 dimensions ord must be 1, -1, 2, -2, inf or -inf, got 3");
   EXPECT_REFUSAL(
       linalg_norm(ones({2, 3, 4}), 1.0),
       "linalg_norm: with ord it must go over 1 or 2 dimensions, got 3 of self (2, 3, 4)");

@@ -116,6 +116,12 @@ std::map<const Operator*, Call> calls_of_rules() {
   const Tensor positive = matmul(mT(a), a).detach().set_requires_grad();
   RULE(linalg_cholesky_ex, positive, false, false);
   RULE(linalg_qr, a, "reduced");
+  RULE(_linalg_eigh, a, "L", true);
+  RULE(_linalg_svd, a, false, true, std::nullopt);
+  RULE(taper_eig, a, true);
+  RULE(linalg_pinv_atol_rtol_float, a, std::nullopt, std::nullopt, false);
+  RULE(linalg_pinv_atol_rtol_tensor, a, absent, absent, false);
+  RULE(linalg_lstsq, a, b, std::nullopt, std::nullopt);
 
   RULE(_native_batch_norm_legit_no_stats, image, absent, absent, true, 0.1, 1e-5);
   RULE(_native_batch_norm_legit_functional, image, absent, absent, zeros({2}), ones({2}), true, 0.1,
