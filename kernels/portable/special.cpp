@@ -1,4 +1,6 @@
-// Special functions of one tensor.
+// Special functions of one or two tensors.
+#include "taper/kernels/portable/gamma_functions.h"
+#include "taper/kernels/portable/normal_functions.h"
 #include "taper/kernels/portable/pointwise.h"
 #include "taper/kernels/portable/special_functions.h"
 #include "taper/kernels/shapes/pointwise.h"

@@ -87,8 +87,22 @@ inline double log_gamma_near_two(double z) {
   }
   return z * (0.42278433509846713940 + z * (even + z * odd));  // 1 - γ
 }
-/// log Γ(x) for x > 0. From 10 on, Stirling's series: Abramowitz and Stegun 6.1.41. Below, Γ(x + 1)
-/// = x Γ(x) leads to log Γ near 2, so that the result is exactly 0 at 1 and 2.
+inline constexpr double half_log_two_pi = 0.91893853320467274178;
+
+/// Stirling's series after its first terms, for x >= 10: Abramowitz and Stegun 6.1.41. It is log
+/// Γ(x) - (x - 1/2) log(x) + x - log(2π) / 2.
+inline double stirling_tail(double x) {
+  const double r = 1 / x, r2 = r * r;
+  double tail = -1.0 / 360360 * 691;  // B_2k / (2k (2k - 1)) for k = 6 … 1
+  tail = tail * r2 + 1.0 / 1188;
+  tail = tail * r2 - 1.0 / 1680;
+  tail = tail * r2 + 1.0 / 1260;
+  tail = tail * r2 - 1.0 / 360;
+  tail = tail * r2 + 1.0 / 12;
+  return tail * r;
+}
+/// log Γ(x) for x > 0. From 10 on, Stirling's series. Below, Γ(x + 1) = x Γ(x) leads to log Γ near
+/// 2, so that the result is exactly 0 at 1 and 2.
 template <int terms>
 inline double log_gamma_positive(double x) {
   if (x < 0.5) return log_gamma_near_two<terms>(x) - std::log(x * (1 + x));
@@ -99,14 +113,7 @@ inline double log_gamma_positive(double x) {
     return log_gamma_near_two<terms>(x - 2) + std::log(product);
   }
   if (x > 1e17) return x * (std::log(x) - 1);  // the rest is below the last digit
-  const double r = 1 / x, r2 = r * r;
-  double tail = -1.0 / 360360 * 691;  // B_2k / (2k (2k - 1)) for k = 6 … 1
-  tail = tail * r2 + 1.0 / 1188;
-  tail = tail * r2 - 1.0 / 1680;
-  tail = tail * r2 + 1.0 / 1260;
-  tail = tail * r2 - 1.0 / 360;
-  tail = tail * r2 + 1.0 / 12;
-  return (x - 0.5) * std::log(x) - x + 0.91893853320467274178 + tail * r;
+  return (x - 0.5) * std::log(x) - x + half_log_two_pi + stirling_tail(x);
 }
 /// x minus the nearest integer, which is exact. Functions with poles or zeros at all integers need
 /// it.
@@ -170,6 +177,7 @@ inline double digamma(double x) {
 }
 
 /// q^-s
+inline double inverse_power(double q, double s) { return std::pow(q, -s); }
 inline double inverse_power(double q, int64_t s) {
   if (s > 64) return std::pow(q, -static_cast<double>(s));
   double power = 1;
@@ -179,14 +187,16 @@ inline double inverse_power(double q, int64_t s) {
 }
 /// ζ(s, q) = Σ 1 / (q + k)^s over k >= 0, for s > 1 and q > 0. The first terms are added one by
 /// one. From q = `first` on, the Euler-Maclaurin formula gives the rest. `first` = 10 is enough for
-/// the last digits of a double, 3 for those of a float.
-inline double hurwitz_zeta_positive(int64_t s, double q, int first) {
+/// the last digits of a double, 3 for those of a float. S is int64_t or double.
+template <class S>
+inline double hurwitz_zeta_positive(S s, double q, int first) {
   const double e = static_cast<double>(s);
   double sum = 0;
   // from here on, each term of the formula is less than half of the one before
-  const double start = first + (s < 200 ? e / 2 : 100);
+  const double start = first + (e < 200 ? e / 2 : 100);
   for (; q < start; q += 1) sum += inverse_power(q, s);
   const double power = inverse_power(q, s);
+  if (power == 0) return sum;  // and the factors below may be infinite
   sum += power * q / (e - 1) + power / 2;
   // B_2k / (2k)!
   constexpr double ratios[] = {1.0 / 12,          -1.0 / 720,
@@ -202,18 +212,36 @@ inline double hurwitz_zeta_positive(int64_t s, double q, int first) {
   }
   return sum;
 }
-/// The same for any q and whole s. The terms below 0 are a difference of two such sums.
+/// The same for q < 0, not whole, and whole s. The terms below 0 are a difference of two such sums.
+template <class S>
+inline double hurwitz_zeta_negative(S s, bool even, double q, int first) {
+  const double off = from_integer(q);
+  // q = whole + part, 0 < part < 1
+  const double part = off > 0 ? off : 1 + off, rest = off > 0 ? 1 - off : -off;
+  const double below =
+      hurwitz_zeta_positive(s, rest, first) - hurwitz_zeta_positive(s, 1 - q, first);
+  return hurwitz_zeta_positive(s, part, first) + (even ? below : -below);
+}
+/// The same for any q and whole s.
 inline double hurwitz_zeta(int64_t s, double q, int first) {
   if (q != q) return q;
   if (q > 0) return std::isinf(q) ? 0 : hurwitz_zeta_positive(s, q, first);
   const double off = from_integer(q);
   // at -infinity the results are those of PyTorch: NaN for s = 2, else infinity
   if (off == 0 || off != off) return s == 2 && off != off ? off : HUGE_VAL;
-  // q = whole + part, 0 < part < 1
-  const double part = off > 0 ? off : 1 + off, rest = off > 0 ? 1 - off : -off;
-  const double below =
-      hurwitz_zeta_positive(s, rest, first) - hurwitz_zeta_positive(s, 1 - q, first);
-  return hurwitz_zeta_positive(s, part, first) + (s % 2 == 0 ? below : -below);
+  return hurwitz_zeta_negative(s, s % 2 == 0, q, first);
+}
+/// The same for any s. Values outside the domain are those of PyTorch; at infinite arguments, where
+/// PyTorch's formula gives NaN, they are limits.
+inline double zeta(double s, double q, int first = 10) {
+  if (s == 1) return HUGE_VAL;
+  if (s < 1) return std::nan("");
+  if (q <= 0 && (std::isinf(q) || q == std::floor(q))) return HUGE_VAL;  // a pole
+  if (s != s || q != q || (q < 0 && s != std::floor(s))) return std::nan("");
+  if (std::isinf(s)) return q < 1 ? HUGE_VAL : q == 1 ? 1 : 0;
+  if (std::isinf(q)) return 0;
+  if (q < 0) return hurwitz_zeta_negative(s, std::fmod(s, 2) == 0, q, first);
+  return hurwitz_zeta_positive(s, q, first);
 }
 /// The n-th derivative of digamma: (-1)^(n + 1) n! ζ(n + 1, x). Abramowitz and Stegun 6.4.10.
 inline double polygamma(int64_t n, double x, int first = 10) {
@@ -349,6 +377,12 @@ struct Polygamma {
   explicit Polygamma(int64_t n) : n(n) {}
   T operator()(T x) const {
     return static_cast<T>(math::polygamma(n, double{x}, sizeof(T) == 4 ? 3 : 10));
+  }
+};
+template <class T>
+struct Zeta {
+  T operator()(T s, T q) const {
+    return static_cast<T>(math::zeta(double{s}, double{q}, sizeof(T) == 4 ? 3 : 10));
   }
 };
 template <class T, int order, class M = math::Separate>

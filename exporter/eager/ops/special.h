@@ -25,6 +25,14 @@ inline Tensor ndtr(const Tensor& self, Location here = Location::current()) {
 inline Tensor log_ndtr(const Tensor& self, Location here = Location::current()) {
   return call<ops::special_log_ndtr>(here, self);
 }
+/// The x with Φ(x) = self, for self in [0, 1].
+inline Tensor ndtri(const Tensor& self, Location here = Location::current()) {
+  return call<ops::special_ndtri>(here, self);
+}
+/// exp(x²) erfc(x), also where the two factors have no number.
+inline Tensor erfcx(const Tensor& self, Location here = Location::current()) {
+  return call<ops::special_erfcx>(here, self);
+}
 
 // ---- the gamma function ----
 
@@ -40,6 +48,23 @@ inline Tensor polygamma(int64_t n, const Tensor& self, Location here = Location:
 /// log(π) p (p - 1) / 4 + Σ lgamma(x - k / 2) for k < p.
 inline Tensor mvlgamma(const Tensor& self, int64_t p, Location here = Location::current()) {
   return call<ops::mvlgamma>(here, self, p);
+}
+
+/// The regularised lower incomplete gamma function: the integral of t^(a - 1) exp(-t) / Γ(a) from 0
+/// to x, with a = self ≥ 0 and x = other ≥ 0. There is a derivative with respect to other only.
+TAPER_EAGER_BINARY(igamma)
+/// 1 - igamma, exact where that is small.
+TAPER_EAGER_BINARY(igammac)
+/// Hurwitz's zeta function: Σ 1 / (other + k)^self over k ≥ 0, for self > 1. There is a derivative
+/// with respect to other only.
+inline Tensor zeta(const Tensor& self, const Tensor& other, Location here = Location::current()) {
+  return call<ops::special_zeta>(here, self, other);
+}
+inline Tensor zeta(const Tensor& self, Scalar other, Location here = Location::current()) {
+  return call<ops::special_zeta_other_scalar>(here, self, other);
+}
+inline Tensor zeta(Scalar self, const Tensor& other, Location here = Location::current()) {
+  return call<ops::special_zeta_self_scalar>(here, self, other);
 }
 
 // ---- modified Bessel functions of the first kind ----
