@@ -316,6 +316,17 @@ struct Rule<ops::taper_nonzero> {
                           TAPER_TEXT("self has {} elements, of which {} cannot be true"));
   }
 };
+/// The first `size` positions. Kernels take bool; other dtypes are compared with 0 first.
+template <>
+struct Rule<ops::nonzero_static> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, D size, int64_t,
+                    TensorType<D>& out) {
+    out.dtype = DType::i64, out.rank = 2;
+    out.sizes[0] = size, out.sizes[1] = D(self.rank);
+    return facts.at_least(size, D(0), TAPER_TEXT("size {} is less than {}"));
+  }
+};
 
 namespace internal {
 

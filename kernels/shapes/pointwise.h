@@ -280,6 +280,17 @@ struct Rule<ops::pow_Tensor_Scalar> {
                          exponent.is_real ? 0 : exponent.integer);
   }
 };
+/// self = mantissa * 2^exponent
+template <>
+struct Rule<ops::frexp_Tensor> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, TensorType<D>& mantissa,
+                    TensorType<D>& exponent) {
+    mantissa.like(self);
+    exponent.like(self, DType::i32);
+    return internal::dtype_fits(facts, internal::Wants::floating, self.dtype);
+  }
+};
 template <>
 struct Rule<ops::polygamma> {
   static constexpr Promotion promotion = Promotion::floating;

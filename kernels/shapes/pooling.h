@@ -274,38 +274,47 @@ struct Rule<ops::adaptive_max_pool2d> : internal::AdaptiveMaxPoolRule<2> {};
 template <>
 struct Rule<ops::adaptive_max_pool3d> : internal::AdaptiveMaxPoolRule<3> {};
 
-/// random_samples (batch, channels, 2): numbers in [0, 1) for width and height.
-template <>
-struct Rule<ops::fractional_max_pool2d> {
+namespace internal {
+
+/// random_samples (batch, channels, n): numbers in [0, 1) for each pooled dimension.
+template <int n>
+struct FractionalMaxPoolRule {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> kernel_size,
                     Span<const int64_t> output_size, const TensorType<D>& random_samples,
                     TensorType<D>& out, TensorType<D>& indices) {
-    Window windows[2];
-    if (!read_windows<2>(facts, kernel_size, {}, Span<const int64_t>(&no_padding, 1), {},
+    Window windows[n];
+    if (!read_windows<n>(facts, kernel_size, {}, Span<const int64_t>(&no_padding, 1), {},
                          windows) ||
-        !internal::AdaptivePoolRule<2>::shape_of(facts, self, output_size, out, false))
+        !AdaptivePoolRule<n>::shape_of(facts, self, output_size, out, false))
       return false;
-    for (int i = 0; i < 2; ++i)
+    for (int i = 0; i < n; ++i)
       if (!facts.at_least(D(output_size[i]), D(1),
                           TAPER_TEXT("output_size must be positive, got {}")) ||
-          !facts.at_least(self[self.rank - 2 + i], D(windows[i].kernel + output_size[i] - 1),
+          !facts.at_least(self[self.rank - n + i], D(windows[i].kernel) + D(output_size[i]) - D(1),
                           TAPER_TEXT("self has extent {}, output_size and kernel_size need {}")))
         return false;
     indices.like(out, DType::i64);
     return facts.require(random_samples.rank == 3 && random_samples.dtype == self.dtype,
                          TAPER_TEXT("random_samples must have 3 dimensions and self's dtype")) &&
-           facts.equal(random_samples[0], self.rank == 4 ? self[0] : D(1),
+           facts.equal(random_samples[0], self.rank == n + 2 ? self[0] : D(1),
                        TAPER_TEXT("random_samples has batch {}, self {}")) &&
-           facts.equal(random_samples[1], self[self.rank - 3],
+           facts.equal(random_samples[1], self[self.rank - n - 1],
                        TAPER_TEXT("random_samples has {} channels, self {}")) &&
-           facts.equal(random_samples[2], D(2),
+           facts.equal(random_samples[2], D(n),
                        TAPER_TEXT("random_samples' last extent is {}, it must be {}"));
   }
 
  private:
   static constexpr int64_t no_padding = 0;
 };
+
+}  // namespace internal
+
+template <>
+struct Rule<ops::fractional_max_pool2d> : internal::FractionalMaxPoolRule<2> {};
+template <>
+struct Rule<ops::fractional_max_pool3d> : internal::FractionalMaxPoolRule<3> {};
 
 template <>
 struct Rule<ops::_adaptive_avg_pool2d_backward> {

@@ -40,5 +40,16 @@ struct Rule<ops::taper_native_dropout> {
            facts.require(is_floating(input.dtype), TAPER_TEXT("needs a floating dtype"));
   }
 };
+/// A number for each mean in self.
+template <>
+struct Rule<ops::taper_poisson> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& state, const TensorType<D>& self,
+                    TensorType<D>& out, TensorType<D>& next_state) {
+    out.like(self);
+    return internal::is_random_state(facts, state, next_state) &&
+           facts.require(is_floating(self.dtype), TAPER_TEXT("needs a floating dtype"));
+  }
+};
 
 }  // namespace taper

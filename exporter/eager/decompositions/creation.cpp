@@ -6,6 +6,7 @@
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/all.h"
+#include "taper/exporter/eager/recorder.h"
 
 namespace taper::eager::decompositions {
 namespace {
@@ -113,27 +114,31 @@ TAPER_DECOMPOSITION(arange) {
 TAPER_DECOMPOSITION(arange_start) {
   return {range(a.boxed<"start">(), a.boxed<"end">(), a.boxed<"dtype">())};
 }
+/// One more than the largest class. In a trace, a run of the program finds it.
+static Dim count_classes(const Tensor& self) {
+  if (proves_equal(self.numel(), Dim(0)))
+    throw EagerError("one_hot: num_classes must be given for an empty tensor");
+  constexpr int64_t limit = int64_t{1} << 60;
+  const Tensor greatest = max(self);
+  if (!self.is_traced() && greatest.item<int64_t>() >= limit)
+    throw EagerError("one_hot: the classes of self must be less than 2^60, got " +
+                     std::to_string(greatest.item<int64_t>()));
+  if (!self.is_traced() && greatest.item<int64_t>() < 0)
+    throw EagerError("one_hot: the classes of self must not be negative, the largest is " +
+                     std::to_string(greatest.item<int64_t>()));
+  return element_as_dim(add(greatest, 1), 1, limit);
+}
 // A zero tensor in which a one is written at each class. The write refuses a class outside its
-// range. Without `num_classes`, the number is one more than the largest class, which a trace cannot
-// know.
+// range.
 TAPER_DECOMPOSITION(one_hot) {
   const Tensor self = a.tensor<"self">();
   if (self.dtype() != DType::i64)
     throw EagerError(std::string("one_hot: needs an i64 tensor of classes, not ") +
                      taper::name_of(self.dtype()));
-  int64_t classes = a.integer<"num_classes">();
-  if (classes == -1) {
-    if (proves_equal(self.numel(), Dim(0)))
-      throw EagerError("one_hot: num_classes must be given for an empty tensor");
-    need_elements(self, "one_hot without num_classes");
-    const auto greatest = max(self).item<int64_t>();
-    if (greatest >= int64_t{1} << 60)
-      throw EagerError("one_hot: the classes of self must be less than 2^60, got " +
-                       std::to_string(greatest));
-    classes = greatest + 1;
-  }
-  if (classes < 1)
-    throw EagerError("one_hot: num_classes must be positive, not " + std::to_string(classes));
+  const int64_t given = a.integer<"num_classes">();
+  if (given < 1 && given != -1)
+    throw EagerError("one_hot: num_classes must be positive, not " + std::to_string(given));
+  const Dim classes = given == -1 ? count_classes(self) : Dim(given);
   Dims sizes = self.sizes();
   sizes.push_back(classes);
   return {call<ops::scatter_value>(zeros(sizes, DType::i64), int64_t{-1}, unsqueeze(self, -1),

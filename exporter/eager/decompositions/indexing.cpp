@@ -3,6 +3,7 @@
 #include "taper/exporter/eager/ops/indexing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "taper/exporter/eager/autograd.h"
@@ -79,6 +80,11 @@ TAPER_DECOMPOSITION(take_along_dim) {
 }
 TAPER_DECOMPOSITION(nonzero) { return {positions_of_true(a.tensor<"self">(), "nonzero")}; }
 TAPER_DECOMPOSITION(argwhere) { return {positions_of_true(a.tensor<"self">(), "argwhere")}; }
+// Kernels take bool.
+TAPER_DECOMPOSITION(nonzero_static) {
+  return {nonzero_static(cast(a.tensor<"self">(), DType::boolean), a.dim<"size">(),
+                         a.integer<"fill_value">())};
+}
 TAPER_DECOMPOSITION(masked_select) {
   const Tensor self = a.tensor<"self">(), mask = a.tensor<"mask">();
   if (mask.dtype() != DType::boolean)
@@ -178,22 +184,27 @@ TAPER_DECOMPOSITION(bincount) {
   return {index_add(zeros({size}, weights.dtype()), 0, at, weights)};
 }
 
-// Bin k holds the elements in [min + k w, min + (k + 1) w). The last bin also holds max.
+// Bin k holds the elements in [min + k w, min + (k + 1) w). The last bin also holds max. Counts of
+// halves are added in f32.
 TAPER_DECOMPOSITION(histc) {
   const Tensor x = flat(a.tensor<"self">());
   const int64_t bins = a.integer<"bins">();
   const double least = a.real<"min">(), most = a.real<"max">();
-  if (bins < 1 || !is_floating(x.dtype()) || !(least <= most))
-    throw EagerError("histc: needs a floating dtype, bins > 0 and min <= max");
+  if (bins < 1 || !is_floating(x.dtype()) || !(least <= most) || !std::isfinite(least) ||
+      !std::isfinite(most))
+    throw EagerError("histc: needs a floating dtype, bins > 0 and finite min <= max");
   const bool of_data = least == most && !proves_equal(x.numel(), Dim(0));
   Tensor low = of_data ? min(x) : scalar_tensor(least, x.dtype());
   Tensor high = of_data ? max(x) : scalar_tensor(most, x.dtype());
+  if (of_data && !x.is_traced() && !logical_and(isfinite(low), isfinite(high)).item<bool>())
+    throw EagerError("histc: the range of self is not finite; give min and max");
   const Tensor is_point = to(eq(low, high), x.dtype());
   low = sub(low, is_point), high = add(high, is_point);
   const Tensor inside = logical_and(ge(x, low), le(x, high));
   const Tensor place = div(mul(sub(x, low), Scalar(bins)), sub(high, low));
   const Tensor bin = clamp_max(to(where(inside, place, Scalar(0)), DType::i64), bins - 1);
-  return {index_add(zeros({bins}, x.dtype()), 0, bin, to(inside, x.dtype()))};
+  const DType sums = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  return {cast(index_add(zeros({bins}, sums), 0, bin, cast(inside, sums)), x.dtype())};
 }
 
 namespace {

@@ -85,6 +85,12 @@ TAPER_DECOMPOSITION(bernoulli) {
   const Tensor u = rand(self.sizes(), drawn);
   return {to(lt(u, cast(self, drawn)), self.dtype())};
 }
+TAPER_DECOMPOSITION(poisson) {
+  Generator& generator = default_generator();
+  auto [numbers, next] = call<ops::taper_poisson>(generator.state(), a.tensor<"self">());
+  generator.state().copy_(next);
+  return {numbers};
+}
 [[noreturn]] static void refuse_weights(const Tensor& weights) {
   const std::vector<double> w = weights.to_vector<double>();
   const auto wrong =

@@ -79,6 +79,9 @@ TAPER_MAXIMA_DERIVATIVE(adaptive_max_pool3d, 3)
 TAPER_DERIVATIVE(fractional_max_pool2d, "result1") {
   return {to_maxima(dy, saved.result(1), saved.sizes<"self">(), 2), {}};
 }
+TAPER_DERIVATIVE(fractional_max_pool3d, "result1") {
+  return {to_maxima(dy, saved.result(1), saved.sizes<"self">(), 3), {}};
+}
 
 TAPER_DERIVATIVE(avg_pool2d, "self") {
   return {call<ops::avg_pool2d_backward>(

@@ -45,5 +45,9 @@ TAPER_DERIVATIVE(special_ndtri, "result") {
 TAPER_DERIVATIVE(special_erfcx, "self", "result") {
   return {dy * (saved.tensor<"self">() * saved.result() * 2 - 2 / std::sqrt(pi))};
 }
+TAPER_DERIVATIVE(frexp_Tensor, "result1") {
+  // ldexp divides exactly, also where 2^exponent is no number of the dtype
+  return {ldexp(dy, neg(saved.result(1)))};
+}
 
 }  // namespace taper::eager::derivatives

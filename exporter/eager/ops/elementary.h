@@ -55,6 +55,11 @@ inline Tensor xlog1py(Scalar self, const Tensor& other, Location here = Location
 inline Tensor ldexp(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::ldexp_Tensor>(here, self, other);
 }
+/// (mantissa, exponent): self = mantissa 2^exponent with 1/2 ≤ |mantissa| < 1, or both 0. The
+/// exponent is i32. Infinities and NaN have the exponent 0.
+inline std::tuple<Tensor, Tensor> frexp(const Tensor& self, Location here = Location::current()) {
+  return call<ops::frexp_Tensor>(here, self);
+}
 
 // ---- powers and roots ----
 

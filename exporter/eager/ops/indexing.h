@@ -188,6 +188,11 @@ inline Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tenso
 inline Tensor nonzero(const Tensor& self, Location here = Location::current()) {
   return call<ops::nonzero>(here, self);
 }
+/// The first `size` of these positions. If there are fewer, the rest is `fill_value`.
+inline Tensor nonzero_static(const Tensor& self, Dim size, int64_t fill_value = -1,
+                             Location here = Location::current()) {
+  return call<ops::nonzero_static>(here, self, size, fill_value);
+}
 /// `nonzero` by NumPy's name.
 inline Tensor argwhere(const Tensor& self, Location here = Location::current()) {
   return call<ops::argwhere>(here, self);

@@ -124,6 +124,15 @@ inline std::tuple<Tensor, Tensor> fractional_max_pool2d(const Tensor& self, cons
   return call<ops::fractional_max_pool2d>(here, self, kernel_size.ints(), output_size,
                                           random_samples);
 }
+/// The same over (…, depth, height, width). `random_samples` (batch, channels, 3) has the numbers
+/// of depth, height and width.
+inline std::tuple<Tensor, Tensor> fractional_max_pool3d(const Tensor& self, const Each& kernel_size,
+                                                        const Ints& output_size,
+                                                        const Tensor& random_samples,
+                                                        Location here = Location::current()) {
+  return call<ops::fractional_max_pool3d>(here, self, kernel_size.ints(), output_size,
+                                          random_samples);
+}
 /// Planes of `output_size`, with each element of `self` at the position in `indices`, where a
 /// max_pool found it, and zeros elsewhere. An index outside the plane is an error.
 inline Tensor max_unpool2d(const Tensor& self, const Tensor& indices, const Dims& output_size,

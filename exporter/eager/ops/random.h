@@ -87,6 +87,10 @@ inline Tensor bernoulli(const Tensor& self, Location here = Location::current())
 inline Tensor bernoulli(const Tensor& self, double p, Location here = Location::current()) {
   return call<ops::bernoulli_p>(here, self, p);
 }
+/// Poisson-distributed whole numbers, with a mean for each element: finite and 0 or more.
+inline Tensor poisson(const Tensor& self, Location here = Location::current()) {
+  return call<ops::poisson>(here, self);
+}
 /// Normal with a mean for each element.
 inline Tensor normal(const Tensor& mean, double std = 1, Location here = Location::current()) {
   return call<ops::normal_Tensor_float>(here, mean, std);

@@ -244,6 +244,27 @@ inline Tensor _is_any_true(const Tensor& self, Location here = Location::current
   return call<ops::_is_any_true>(here, self);
 }
 
+// ---- reductions of segments ----
+
+/// The sum, mean, max, min or prod (`reduce`) of each segment of a dimension of floating data.
+/// `lengths` (…, segments) has the sizes of data before `axis`, and sums to its extent. `initial`
+/// is one more element of each segment; mean does not count it. Without it, an empty segment gives
+/// 0, NaN, -infinity, infinity or 1.
+inline Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor& lengths,
+                             int64_t axis = 0, std::optional<Scalar> initial = {},
+                             Location here = Location::current()) {
+  return call<ops::segment_reduce>(here, data, reduce, lengths, std::nullopt, std::nullopt, axis,
+                                   false, initial);
+}
+/// The same with offsets (…, segments + 1): where segments begin, and where the last one ends.
+inline Tensor segment_reduce_by_offsets(const Tensor& data, std::string_view reduce,
+                                        const Tensor& offsets, int64_t axis = 0,
+                                        std::optional<Scalar> initial = {},
+                                        Location here = Location::current()) {
+  return call<ops::segment_reduce>(here, data, reduce, std::nullopt, std::nullopt, offsets, axis,
+                                   false, initial);
+}
+
 // ---- running reductions along `dim`; the result has the sizes of self ----
 
 /// The sum of the elements up to each one.

@@ -85,11 +85,29 @@ inline Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights 
   return call<ops::bincount>(here, self, weights, minlength);
 }
 /// How many elements lie in each of `bins` equal parts of [min, max]. If both are 0, the parts
-/// divide the range of the data. self is floating. Elements outside, NaN and infinities do not
-/// count.
+/// divide the range of the data, which must be finite. self is floating. Elements outside, NaN and
+/// infinities do not count.
 inline Tensor histc(const Tensor& self, int64_t bins = 100, Scalar min = 0, Scalar max = 0,
                     Location here = Location::current()) {
   return call<ops::histc>(here, self, bins, min, max);
+}
+/// (counts, edges): how many elements lie in each of `bins` equal parts of the range, and the bins
+/// + 1 edges. A bin has its lower edge; the last one has both. Without `range`, the range is that
+/// of the data. With `weight`, sums of weights. With `density`, counts are divided by their sum and
+/// by the width of the bin. All tensors have the dtype of self, which is floating.
+inline std::tuple<Tensor, Tensor> histogram(const Tensor& self, int64_t bins = 100,
+                                            const std::optional<std::vector<double>>& range = {},
+                                            const std::optional<Tensor>& weight = {},
+                                            bool density = false,
+                                            Location here = Location::current()) {
+  return call<ops::histogram_bin_ct>(here, self, bins, range, weight, density);
+}
+/// The same between ascending edges: (bins + 1).
+inline std::tuple<Tensor, Tensor> histogram(const Tensor& self, const Tensor& bins,
+                                            const std::optional<Tensor>& weight = {},
+                                            bool density = false,
+                                            Location here = Location::current()) {
+  return call<ops::histogram_bins_tensor>(here, self, bins, weight, density);
 }
 
 // ---- unique elements; their number depends on data: a symbol while tracing ----
@@ -103,7 +121,8 @@ inline std::tuple<Tensor, Tensor, Tensor> unique(const Tensor& self, bool sorted
                                                  Location here = Location::current()) {
   return call<ops::_unique2>(here, self, sorted, return_inverse, return_counts);
 }
-/// The same for slices along dim, always with inverse and counts. It cannot be traced.
+/// The same for slices along dim, always with inverse and counts. Slices with a NaN differ from all
+/// others.
 inline std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim,
                                                      Location here = Location::current()) {
   return call<ops::unique_dim>(here, self, dim, true, true, true);
