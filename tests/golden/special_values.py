@@ -44,7 +44,7 @@ CALLS = 2             # of an operator, as different as their numbers are
 MOST_ELEMENTS = 20    # of all floating arguments together
 # Those whose golden calls do not bear other sizes or dtypes: only EXTRA_CALLS.
 ONLY_EXTRA = {"_fused_rms_norm", "_grouped_mm", "_log_softmax_backward_data", "_softmax_backward_data", "narrow", "repeat_interleave.self_Tensor",
-              "ctc_loss.Tensor", "embedding_bag.padding_idx", "fractional_max_pool2d", "native_group_norm_backward", "native_layer_norm_backward"}
+              "ctc_loss.Tensor", "embedding_bag.padding_idx", "fractional_max_pool2d", "fractional_max_pool3d", "native_group_norm_backward", "native_layer_norm_backward"}
 # Whether a sum of extremes overflows depends on its order, which is another one at each CPU level.
 SUMS_WITHOUT_ORDER = re.compile("conv")
 # PyTorch gives what was in memory, or wants strides of 16 bytes.
@@ -58,6 +58,9 @@ LEFT_OUT = re.compile(r"rand|dropout|bernoulli|rrelu|multinomial|normal|exponent
 
 # Arguments that no gradient is asked for.
 CONSTANTS = frozenset({"running_mean", "running_var", "save_mean", "save_invstd", "mean", "rstd", "out", "logsumexp", "scales"})
+# Those of one row that PyTorch has no derivative of, where its message does not name them.
+CONSTANTS_OF = dict.fromkeys(["igamma", "igammac", "special_gammainc", "special_gammaincc", "special_zeta", "special_zeta.other_scalar"],
+                             frozenset({"self"})) | {"fractional_max_pool3d": frozenset({"random_samples"})}
 
 
 # ---- calls
@@ -226,6 +229,7 @@ EXTRA_CALLS = """
 ["_grouped_mm", "f32[1,4]", "f32[1,4,4]", "i32[1] = 1"]
 ["_grouped_mm", "f32[1,1,4]", "f32[1,4,4]"]
 ["fractional_max_pool2d", "f32[1,3,3]", [2, 2], [2, 2], "f32[1,1,2] 0.1..0.9 constant"]
+["fractional_max_pool3d", "f32[1,3,2,3]", [2, 1, 2], [1, 1, 1], "f32[1,1,3] 0.1..0.9 constant"]
 ["fake_quantize_per_tensor_affine", "f32[6]", 0.1, 0, -8, 7]
 ["fake_quantize_per_tensor_affine.tensor_qparams", "f32[6]", "f32[1] = 0.1", "i32[1] = 1", -8, 7]
 ["fake_quantize_per_channel_affine", "f32[2,3]", "f32[2] = 0.1 0.2", "i32[2] = 0 1", 0, -8, 7]
@@ -338,6 +342,7 @@ def resized(args, kwargs, extent):
 def call(name, args, kwargs, constants=CONSTANTS):
     """Results, and gradients by path, but not of the arguments named in `constants`. Throws what PyTorch throws."""
     leaves = {}
+    constants = constants | CONSTANTS_OF.get(name, frozenset())
     function, parameters = function_of(name)
     names = {f"args.{i}": parameter for i, parameter in enumerate(parameters)}
 

@@ -28,7 +28,8 @@ BEGIN, END = "<!-- the last mutation run: written by tests/mutation/run.py --wri
 AREAS = {
     "runtime": ["runtime_test", "module_test", "thread_pool_test", "corpus_test"],
     "kernels": ["kernels_functions_test", "kernels_portable_test", "kernels_layers_test", "kernels_programs_test", "exporter_nn_test",
-                "op_goldens --known {tests}/golden/known_special.txt {tests}/golden/special_values.jsonl {tests}/golden/resampling_cases.jsonl",
+                "op_goldens --known {tests}/golden/known_special.txt {tests}/golden/special_values.jsonl {tests}/golden/resampling_cases.jsonl "
+                "{tests}/golden/function_cases.jsonl",
                 "op_goldens {tests}/data/golden/ops.jsonl",
                 "op_goldens --known {tests}/golden/known_eager.txt --in-double {tests}/golden/in_double.safetensors {data}/ops"],
     "optimized": ["optimized_kernels_test", "kernels_portable_test", "kernels_layers_test", "kernels_programs_test"],
