@@ -10,6 +10,7 @@
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/eager/run_kernel.h"
+#include "taper/exporter/eager/storage_dtypes.h"
 
 namespace taper::eager {
 namespace {
@@ -182,17 +183,17 @@ DType dtype_of_results(const OperatorInfo& info, const Boxed* arguments) {
   return follows != 0 && is_floating(dtype) ? dtype : result_type(info, arguments, info.promoted);
 }
 
-/// Casts f16 and bf16 arguments to f32, makes the call, and casts the results back. Their dtypes
+/// Casts the arguments to wider dtypes, makes the call, and casts the results back. Their dtypes
 /// are those for the original arguments, by the rule, or by promotion if there is no rule.
 void call_widened(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
-                  const Location& here) {
+                  DType (*wide_of)(DType), const Location& here) {
   Casts casts;
   Boxed wide[Schema::max_parameters];
   std::copy_n(arguments, info.argument_count, wide);
-  recast(info, ~0u, wide, casts, without_half, here);
+  recast(info, ~0u, wide, casts, wide_of, here);
   for (int i = 0; i < info.argument_count; ++i)
     if (Boxed& b = wide[i]; b.present && b.kind == Kind::dtype)
-      b = Boxed::of(without_half(static_cast<DType>(b.integer())));
+      b = Boxed::of(wide_of(static_cast<DType>(b.integer())));
   TensorType<Dim> types[Schema::max_results];
   std::vector<Check> checks;
   if (info.symbolic_rule != nullptr)
@@ -201,7 +202,7 @@ void call_widened(const OperatorInfo& info, const Boxed* arguments, Tensor* resu
     for (TensorType<Dim>& type : types) type.dtype = dtype_of_results(info, arguments);
   call_operator(info, wide, results, nullptr, here);
   for (int k = 0; k < info.schema.result_count; ++k)
-    if (results[k].defined() && results[k].dtype() == DType::f32)
+    if (results[k].defined() && results[k].dtype() == wide_of(types[k].dtype))
       results[k] = cast(results[k], types[k].dtype, here);
 }
 
@@ -255,7 +256,11 @@ bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, 
   Casts casts;
   if (info.promotion != Promotion::none) promote(info, arguments, casts, here);
   if (widens(info, arguments, here)) {
-    call_widened(info, arguments, results, here);
+    call_widened(info, arguments, results, without_half, here);
+    return false;
+  }
+  if (computes_storage(info, arguments, here)) {
+    call_widened(info, arguments, results, computed_dtype, here);
     return false;
   }
   if (decomposes(info, arguments)) {
@@ -294,7 +299,7 @@ void dispatch_in_parts(const OperatorInfo& info, Boxed* arguments, Tensor* resul
   const bool halves =
       any_tensor(info, arguments, [](int, const Tensor& t) { return is_half(t.dtype()); });
   if (halves && info.decomposition->rounds_once)
-    call_widened(info, arguments, results, here);
+    call_widened(info, arguments, results, without_half, here);
   else
     call_parts(info, arguments, results, here);
 }

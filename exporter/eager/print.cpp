@@ -7,6 +7,7 @@
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/tensor.h"
+#include "taper/kernels/float8.h"
 
 namespace taper::eager {
 namespace {
@@ -38,7 +39,8 @@ struct Format {
 
 Format format_for(DType dtype, const std::vector<double>& shown) {
   Format f;
-  f.floating = is_floating(dtype) || is_complex(dtype), f.boolean = dtype == DType::boolean;
+  f.floating = is_floating(dtype) || is_complex(dtype) || is_float8(dtype);
+  f.boolean = dtype == DType::boolean;
   double least = INFINITY, most = 0;
   f.whole = true;
   for (const double v : shown) {
@@ -69,7 +71,7 @@ class Printer {
       : dtype_(dense.dtype()),
         shape_(dense.impl()->shape),
         values_(numbers_of(dense, false)),
-        integers_(exact(dense)) {
+        exact_(exact_texts(dense)) {
     summarize_ = shape_.numel() > summarize_above;
     std::vector<double> shown;
     collect(values_, 0, 0, shown);
@@ -80,19 +82,28 @@ class Printer {
       collect(imaginary_, 0, 0, shown);
       imaginary_format_ = format_for(dtype_, shown);
     }
-    if (!integers_.empty())  // a double would print other digits beyond 2^53
-      for (const int64_t v : integers_)
-        format_.width =
-            std::max(format_.width, summarize_ ? 0 : static_cast<int>(std::to_string(v).size()));
+    for (const std::string& text : exact_)
+      format_.width = std::max(format_.width, summarize_ ? 0 : static_cast<int>(text.size()));
   }
   std::string run(size_t indent) const {
     if (shape_.rank > 0) return block(0, 0, indent);
-    return imaginary_.empty() ? format_.plain(values_[0]) : element(0);
+    return !exact_.empty()      ? exact_[0]
+           : imaginary_.empty() ? format_.plain(values_[0])
+                                : element(0);
   }
 
  private:
-  static std::vector<int64_t> exact(const Tensor& t) {
-    return t.dtype() == DType::i64 ? t.to_vector<int64_t>() : std::vector<int64_t>();
+  template <class T>
+  static std::vector<std::string> texts_of(const Tensor& t) {
+    std::vector<std::string> texts;
+    for (const T v : t.to_vector<T>()) texts.push_back(std::to_string(v));
+    return texts;
+  }
+  /// The digits of wide integers. A double would print others beyond 2^53.
+  static std::vector<std::string> exact_texts(const Tensor& t) {
+    if (t.dtype() == DType::i64) return texts_of<int64_t>(t);
+    if (t.dtype() == DType::u64) return texts_of<uint64_t>(t);
+    return {};
   }
   std::vector<index_t> shown_indices(int dim) const {
     std::vector<index_t> list;
@@ -121,8 +132,8 @@ class Printer {
       const std::string text = imaginary_format_.plain(imaginary_[static_cast<size_t>(at)]) + "j";
       return format_(values_[static_cast<size_t>(at)]) + (text[0] == '-' ? "" : "+") + text;
     }
-    if (integers_.empty()) return format_(values_[static_cast<size_t>(at)]);
-    const std::string text = std::to_string(integers_[static_cast<size_t>(at)]);
+    if (exact_.empty()) return format_(values_[static_cast<size_t>(at)]);
+    const std::string& text = exact_[static_cast<size_t>(at)];
     return std::string(
                static_cast<size_t>(std::max(0, format_.width - static_cast<int>(text.size()))),
                ' ') +
@@ -161,7 +172,7 @@ class Printer {
   DType dtype_;
   Shape shape_;
   std::vector<double> values_, imaginary_;  // of complex numbers, the parts
-  std::vector<int64_t> integers_;
+  std::vector<std::string> exact_;
   bool summarize_ = false;
   Format format_, imaginary_format_;
 };

@@ -1,16 +1,18 @@
 #include "taper/exporter/eager/promotion.h"
 
 #include "taper/exporter/eager/call.h"
+#include "taper/exporter/eager/storage_dtypes.h"
+#include "taper/kernels/float8.h"
 
 namespace taper::eager {
 namespace {
 
 enum Category { none, boolean, integer, floating, complex };
 Category category_of(DType d) {
-  return d == DType::boolean ? boolean
-         : is_complex(d)     ? complex
-         : is_floating(d)    ? floating
-                             : integer;
+  return d == DType::boolean              ? boolean
+         : is_complex(d)                  ? complex
+         : is_floating(d) || is_float8(d) ? floating
+                                          : integer;
 }
 
 /// The dtypes of the tensors that take part in promotion.
@@ -177,9 +179,10 @@ void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Loc
     case Promotion::floating:
     case Promotion::common_floating: {
       if (is_one_floating(dtypes_of_tensors(info, arguments))) return;
+      require_common_dtype(info, arguments, here);
       const DType common = result_type(info, arguments, info.promoted);
       const bool fits = info.promotion == Promotion::common ||
-                        info.promotion == Promotion::conditional || is_inexact(common);
+                        info.promotion == Promotion::conditional || category_of(common) >= floating;
       return cast_all(info, arguments, casts, fits ? common : DType::f32, here);
     }
     case Promotion::integer_sum: {
@@ -189,9 +192,9 @@ void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Loc
         return -1;
       }();
       const DType own = arguments[0].tensor().dtype();
-      const DType target = at >= 0           ? static_cast<DType>(arguments[at].integer())
-                           : is_inexact(own) ? own
-                                             : DType::i64;
+      const DType target = at >= 0 ? static_cast<DType>(arguments[at].integer())
+                           : category_of(own) >= floating ? own
+                                                          : DType::i64;
       return cast_all(info, arguments, casts, target, here);
     }
     case Promotion::truth:

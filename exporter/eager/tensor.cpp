@@ -9,6 +9,7 @@
 #include "taper/exporter/eager/complex_number.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
+#include "taper/kernels/float8.h"
 #include "taper/kernels/quantized/blocks.h"
 
 namespace taper::eager {
@@ -206,6 +207,21 @@ Scalar Tensor::scalar(Location here) const {
       throw EagerError(here,
                        "item: a complex number is not one real number; take real() or imag() "
                        "of the tensor first");
+    case DType::f8_e4m3fn:
+      return Scalar(static_cast<double>(static_cast<float>(*static_cast<const Float8E4M3*>(p))));
+    case DType::f8_e5m2:
+      return Scalar(static_cast<double>(static_cast<float>(*static_cast<const Float8E5M2*>(p))));
+    case DType::u16:
+      return Scalar(static_cast<int64_t>(*static_cast<const uint16_t*>(p)));
+    case DType::u32:
+      return Scalar(static_cast<int64_t>(*static_cast<const uint32_t*>(p)));
+    case DType::u64: {
+      const uint64_t value = *static_cast<const uint64_t*>(p);
+      if (value > static_cast<uint64_t>(INT64_MAX))
+        throw EagerError(here, "item: " + std::to_string(value) +
+                                   " is larger than an i64; take to_vector<uint64_t>()");
+      return Scalar(static_cast<int64_t>(value));
+    }
     default:
       throw EagerError(here, std::string("item: an element of dtype ") +
                                  taper::name_of(i.ref.dtype) + " is not one number");
@@ -242,6 +258,9 @@ TAPER_TO_VECTOR(float)
 TAPER_TO_VECTOR(double)
 TAPER_TO_VECTOR(Complex64)
 TAPER_TO_VECTOR(std::complex<float>)
+TAPER_TO_VECTOR(uint16_t)
+TAPER_TO_VECTOR(uint32_t)
+TAPER_TO_VECTOR(uint64_t)
 #undef TAPER_TO_VECTOR
 
 // ---- autograd ----

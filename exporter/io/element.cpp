@@ -5,7 +5,19 @@
 #include <iomanip>
 #include <sstream>
 
+#include "taper/kernels/float8.h"
+
 namespace taper::io {
+namespace {
+
+template <class Float8>
+double value_of(const Array& array, size_t i) {
+  Float8 element;
+  element.bits = std::to_integer<uint8_t>(array.raw()[i]);
+  return static_cast<double>(static_cast<float>(element));
+}
+
+}  // namespace
 
 double element(const Array& array, int64_t index) {
   const auto i = static_cast<size_t>(index);
@@ -32,6 +44,16 @@ double element(const Array& array, int64_t index) {
       return array.values<double>()[i];
     case DType::c64:
       return array.values<Complex64>()[i].real;
+    case DType::f8_e4m3fn:
+      return value_of<Float8E4M3>(array, i);
+    case DType::f8_e5m2:
+      return value_of<Float8E5M2>(array, i);
+    case DType::u16:
+      return array.values<uint16_t>()[i];
+    case DType::u32:
+      return array.values<uint32_t>()[i];
+    case DType::u64:
+      return static_cast<double>(array.values<uint64_t>()[i]);
     default:
       break;
   }

@@ -19,7 +19,8 @@ struct Code {
 constexpr Code codes[] = {
     {"|b1", DType::boolean}, {"|u1", DType::u8},  {"|i1", DType::i8},  {"<i2", DType::i16},
     {"<i4", DType::i32},     {"<i8", DType::i64}, {"<f2", DType::f16}, {"<f4", DType::f32},
-    {"<f8", DType::f64},     {"<c8", DType::c64},
+    {"<f8", DType::f64},     {"<u2", DType::u16}, {"<u4", DType::u32}, {"<u8", DType::u64},
+    {"<c8", DType::c64},
 };
 
 /// The header: a Python dict literal with the keys descr, fortran_order and shape, each once, in
@@ -106,7 +107,7 @@ class HeaderParser {
            std::string(descr.substr(1)) + "')");
     if (descr == "|O") fail("pickled Python objects are not read");
     fail("Taper has no dtype '" + std::string(descr) +
-         "'; it reads b1, u1, i1, i2, i4, i8, f2, f4 and f8");
+         "'; it reads b1, u1, u2, u4, u8, i1, i2, i4, i8, f2, f4, f8 and c8");
   }
   std::vector<int64_t> tuple() {
     std::vector<int64_t> sizes;

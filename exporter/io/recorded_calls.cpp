@@ -11,6 +11,7 @@
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/safetensors.h"
 #include "taper/exporter/io/tolerance.h"
+#include "taper/kernels/float8.h"
 
 namespace taper::io {
 namespace {
@@ -38,7 +39,7 @@ std::optional<Key> parse_key(std::string_view key) {
   return Key{*call, key.substr(first + 1, second - first - 1), key.substr(second + 1)};
 }
 
-bool is_integer(DType d) { return !is_floating(d) && !is_complex(d); }
+bool is_integer(DType d) { return !is_floating(d) && !is_complex(d) && !is_float8(d); }
 
 }  // namespace
 

@@ -17,7 +17,10 @@ constexpr double tolerance_of(DType dtype) {
     case DType::i8:
       return 5e-2;
     case DType::bf16:
+    case DType::f8_e4m3fn:
       return 1e-1;
+    case DType::f8_e5m2:
+      return 2e-1;
     default:
       return 1e-4;
   }

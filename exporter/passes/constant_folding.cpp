@@ -4,6 +4,7 @@
 #include "taper/exporter/passes/constant_values.h"
 #include "taper/exporter/passes/passes.h"
 #include "taper/exporter/passes/stored_halves.h"
+#include "taper/kernels/float8.h"
 
 namespace taper::passes {
 namespace {
@@ -11,6 +12,14 @@ namespace {
 /// A folded constant may have so many times the bytes of the constants that it is computed from, or
 /// so many bytes in any case.
 constexpr int64_t allowed_growth = 2, always_allowed_bytes = 4096;
+
+/// A weight in 8 bits stays as small as the model stores it.
+bool widens_float8(const ir::Node& node) {
+  if (node.op != &ops::_to_copy) return false;
+  bool is_small = false;
+  ir::for_each_value(node, [&](const ir::Value* v) { is_small = is_float8(v->type.dtype); });
+  return is_small;
+}
 
 class ConstantFolder {
  public:
@@ -52,7 +61,8 @@ class ConstantFolder {
       bytes_out += bytes.value();
     }
     if (node.op->category == Category::view) return true;
-    if (bytes_out <= std::max(always_allowed_bytes, allowed_growth * bytes_in)) return true;
+    const int64_t growth = widens_float8(node) ? 1 : allowed_growth;
+    if (bytes_out <= std::max(always_allowed_bytes, growth * bytes_in)) return true;
     context_.declined(
         node, "it makes " + std::to_string(bytes_out) + " bytes of " + std::to_string(bytes_in));
     return false;

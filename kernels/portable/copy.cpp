@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "taper/kernels/float8.h"
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/rows.h"
 #include "taper/kernels/shapes/movement.h"
@@ -274,9 +275,24 @@ void transpose(const Threads* threads, const Transposition& t, int bytes, const 
   });
 }
 
+constexpr bool is_whole(DType d) {
+  return d == DType::boolean || is_integral(d) || is_wide_unsigned(d);
+}
+constexpr bool is_real(DType d) { return is_floating(d) || is_float8(d); }
+
 /// Whether an element is the same bytes in both dtypes.
 bool same_bytes(DType from, DType to) {
-  return from == to || (from == DType::boolean && size_bytes(to) == 1);
+  if (from == to) return true;
+  return is_whole(from) && is_whole(to) && to != DType::boolean &&
+         size_bytes(from) == size_bytes(to);
+}
+
+/// A cast goes through a type that holds every value of the source. So a conversion in and one out
+/// for each dtype are enough. A u64 is rounded once to f32, as in PyTorch.
+DType way_between(DType from, DType to) {
+  if (is_real(to) && (is_real(from) || from == DType::u64))
+    return from == DType::f64 || to == DType::f64 ? DType::f64 : DType::f32;
+  return is_real(from) ? DType::f64 : DType::i64;
 }
 
 }  // namespace
@@ -304,13 +320,7 @@ void copy_elements(const Threads* threads, const TensorRef& from, const Walk& fr
       copy_lines(bytes, source, from_cut, target, to_cut, begin, end);
     });
   }
-  // A cast goes through a type that holds every value of the source. So ten conversions in and ten
-  // out are enough, instead of a hundred.
-  const bool short_floats = is_floating(from.dtype) && from.dtype != DType::f64 &&
-                            is_floating(dtype) && dtype != DType::f64;
-  const DType through = short_floats              ? DType::f32
-                        : is_floating(from.dtype) ? DType::f64
-                                                  : DType::i64;
+  const DType through = way_between(from.dtype, dtype);
   const Source source(from, from_walk, through);
   const Store store = storer(through, dtype);
   in_tasks([&](index_t begin, index_t end) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "taper/kernels/float8.h"
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/small_floats.h"
 
@@ -49,6 +50,14 @@ void load_bytes(const void* from, index_t stride, index_t n, void* to) {
   load<Bytes<bytes>, Bytes<bytes>>(from, stride, n, to);
 }
 
+// Rounds towards zero. NaN and numbers that i64 and u64 do not hold become 2^63, or 0 above 2^64.
+uint64_t to_unsigned(double x) {
+  constexpr double limit = 9223372036854775808.0;  // 2^63
+  constexpr uint64_t half = uint64_t{1} << 63;
+  if (x >= limit) return x < 2 * limit ? static_cast<uint64_t>(x - limit) + half : 0;
+  return x >= -limit ? static_cast<uint64_t>(static_cast<int64_t>(x)) : half;
+}
+
 template <class To>
 void store_real(const void* from, index_t n, void* to) {
   const double* x = static_cast<const double*>(from);
@@ -56,6 +65,8 @@ void store_real(const void* from, index_t n, void* to) {
   for (index_t i = 0; i < n; ++i) {
     if constexpr (std::is_same_v<To, bool>) {
       y[i] = x[i] != 0;
+    } else if constexpr (std::is_same_v<To, uint64_t>) {
+      y[i] = to_unsigned(x[i]);
     } else if constexpr (std::is_integral_v<To>) {
       constexpr double limit = 9223372036854775808.0;  // 2^63
       const bool holds = x[i] >= -limit && x[i] < limit;
@@ -113,6 +124,17 @@ Load loader(DType from, DType to) {
         return to == DType::f32 ? load<BFloat16, float> : load<BFloat16, double>;
       case DType::f32:
         return load<float, double>;
+      case DType::f8_e4m3fn:
+        return to == DType::f32 ? load<Float8E4M3, float> : load<Float8E4M3, double>;
+      case DType::f8_e5m2:
+        return to == DType::f32 ? load<Float8E5M2, float> : load<Float8E5M2, double>;
+      case DType::u16:
+        return load<uint16_t, int64_t>;
+      case DType::u32:
+        return load<uint32_t, int64_t>;
+      case DType::u64:
+        if (to == DType::i64) break;  // the same bytes
+        return to == DType::f32 ? load<uint64_t, float> : load<uint64_t, double>;
       default:
         break;
     }
@@ -148,12 +170,24 @@ Store storer(DType from, DType to) {
         return store_integer<BFloat16>;
       case DType::f32:
         return store_integer<float>;
+      case DType::f8_e4m3fn:
+        return store_integer<Float8E4M3>;
+      case DType::f8_e5m2:
+        return store_integer<Float8E5M2>;
+      case DType::u16:
+        return store_integer<uint16_t>;
+      case DType::u32:
+        return store_integer<uint32_t>;
+      case DType::u64:
+        return store_bytes<8>;
       default:
         return store_integer<double>;
     }
   }
   if (from == DType::f32 && to == DType::f16) return store_small<Half>;
   if (from == DType::f32 && to == DType::bf16) return store_small<BFloat16>;
+  if (from == DType::f32 && to == DType::f8_e4m3fn) return store_float<float, Float8E4M3>;
+  if (from == DType::f32 && to == DType::f8_e5m2) return store_float<float, Float8E5M2>;
   if (from == DType::f64 && to != from) {
     switch (to) {
       case DType::boolean:
@@ -172,6 +206,16 @@ Store storer(DType from, DType to) {
         return store_float<double, Half>;
       case DType::bf16:
         return store_float<double, BFloat16>;
+      case DType::f8_e4m3fn:
+        return store_float<double, Float8E4M3>;
+      case DType::f8_e5m2:
+        return store_float<double, Float8E5M2>;
+      case DType::u16:
+        return store_real<uint16_t>;
+      case DType::u32:
+        return store_real<uint32_t>;
+      case DType::u64:
+        return store_real<uint64_t>;
       default:
         return store_real<float>;
     }

@@ -17,6 +17,13 @@ bool listed_sizes(Facts<D>& facts, const DimList<D>& size, TensorType<D>& out) {
   }
   return true;
 }
+/// Numbers of a sequence are computed in the dtype.
+template <class D>
+bool computes(Facts<D>& facts, DType dtype) {
+  return takes_numbers(facts, dtype) &&
+         facts.require(!is_storage(dtype),
+                       TAPER_TEXT("makes no f8, u16, u32 and u64; make f32 or i64 and cast it"));
+}
 /// The dtype of a number if the call names none.
 constexpr DType dtype_of(Scalar value) {
   return value.is_real ? DType::f32 : value.is_bool ? DType::boolean : DType::i64;
@@ -76,7 +83,7 @@ struct Rule<ops::arange_start_step> {
     const bool real = start.is_real || end.is_real || step.is_real;
     out.dtype = dtype ? *dtype : real ? DType::f32 : DType::i64;
     out.rank = 1, out.sizes[0] = D(0);
-    if (!internal::takes_numbers(facts, out.dtype)) return false;
+    if (!internal::computes(facts, out.dtype)) return false;
     int64_t first = 0, last = 0, stride = 0;
     if (is_number(start.integer, first) && is_number(end.integer, last) &&
         is_number(step.integer, stride))
@@ -131,7 +138,7 @@ struct Rule<ops::linspace> {
                     TensorType<D>& out) {
     out.dtype = dtype ? *dtype : DType::f32;
     out.rank = 1, out.sizes[0] = D(steps);
-    return internal::takes_numbers(facts, out.dtype) &&
+    return internal::computes(facts, out.dtype) &&
            facts.require(steps >= 0, TAPER_TEXT("steps {} is negative"), steps);
   }
 };

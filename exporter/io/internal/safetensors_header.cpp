@@ -13,9 +13,12 @@ struct Code {
   DType dtype;
 };
 constexpr Code codes[] = {
-    {"BOOL", DType::boolean}, {"U8", DType::u8},   {"I8", DType::i8},   {"I16", DType::i16},
-    {"I32", DType::i32},      {"I64", DType::i64}, {"F16", DType::f16}, {"BF16", DType::bf16},
-    {"F32", DType::f32},      {"F64", DType::f64}, {"C64", DType::c64},
+    {"BOOL", DType::boolean},    {"U8", DType::u8},     {"I8", DType::i8},
+    {"I16", DType::i16},         {"I32", DType::i32},   {"I64", DType::i64},
+    {"F16", DType::f16},         {"BF16", DType::bf16}, {"F32", DType::f32},
+    {"F64", DType::f64},         {"C64", DType::c64},   {"F8_E4M3", DType::f8_e4m3fn},
+    {"F8_E5M2", DType::f8_e5m2}, {"U16", DType::u16},   {"U32", DType::u32},
+    {"U64", DType::u64},
 };
 
 /// Receives the JSON piece by piece and accepts only what the format allows at that place, so that
@@ -96,7 +99,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     for (const Code& code : codes)
       if (value == code.text) return header_.entries.back().dtype = code.dtype, true;
     fail(tensor() + ": Taper has no dtype '" + value +
-         "'; it reads BOOL, U8, I8, I16, I32, I64, F16, BF16, F32 and F64");
+         "'; it reads BOOL, U8, U16, U32, U64, I8, I16, I32, I64, F8_E4M3, F8_E5M2, F16, BF16, F32, "
+         "F64 and C64");
   }
   bool number_integer(number_integer_t) override { return unexpected("a negative number"); }
   bool number_float(number_float_t, const string_t&) override { return unexpected("a fraction"); }

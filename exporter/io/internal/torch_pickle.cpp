@@ -38,8 +38,21 @@ constexpr StorageType storage_types[] = {
     {"torch BFloat16Storage", DType::bf16},    {"torch IntStorage", DType::i32},
     {"torch ShortStorage", DType::i16},        {"torch CharStorage", DType::i8},
     {"torch ByteStorage", DType::u8},          {"torch BoolStorage", DType::boolean},
-    {"torch ComplexFloatStorage", DType::c64},
+    {"torch ComplexFloatStorage", DType::c64}, {"torch.storage UntypedStorage", DType::u8},
 };
+/// The dtypes without a class of storages. Their tensors name them: _rebuild_tensor_v3.
+constexpr StorageType named_types[] = {
+    {"torch float8_e4m3fn", DType::f8_e4m3fn},
+    {"torch float8_e5m2", DType::f8_e5m2},
+    {"torch uint16", DType::u16},
+    {"torch uint32", DType::u32},
+    {"torch uint64", DType::u64},
+};
+const StorageType* named_type(const PickleValue& v) {
+  for (const StorageType& type : named_types)
+    if (v.is(Kind::global) && v.text == type.global) return &type;
+  return nullptr;
+}
 
 }  // namespace
 
@@ -77,7 +90,8 @@ const PickleValue* TorchPickle::without_parameter(const PickleValue* v) {
 const PickleValue* TorchPickle::as_tensor(const PickleValue* v) const {
   v = without_parameter(v);
   const bool tensor = v->is_call_of("torch._utils _rebuild_tensor") ||
-                      v->is_call_of("torch._utils _rebuild_tensor_v2") || has_attributes(*v);
+                      v->is_call_of("torch._utils _rebuild_tensor_v2") ||
+                      v->is_call_of("torch._utils _rebuild_tensor_v3") || has_attributes(*v);
   return tensor ? v : nullptr;
 }
 
@@ -144,7 +158,8 @@ std::vector<int64_t> TorchPickle::integers(const PickleValue& v, const std::stri
   return numbers;
 }
 
-// _rebuild_tensor(storage, offset, sizes, strides, …), all in elements
+// _rebuild_tensor(storage, offset, sizes, strides, …), all in elements. _rebuild_tensor_v3 has a
+// storage of bytes, and its seventh argument is the dtype.
 StoredTensor TorchPickle::tensor_of(const PickleValue& call, const std::string& tensor) const {
   const auto& arguments = has_attributes(call) ? call.arguments()[2]->items : call.arguments();
   if (arguments.size() < 4 || !arguments[0]->is(Kind::persistent) ||
@@ -156,8 +171,15 @@ StoredTensor TorchPickle::tensor_of(const PickleValue& call, const std::string& 
   if (found == storages_.end())
     fail("tensor '" + tensor + "' is of a dtype that Taper does not have");
   const Storage& storage = found->second;
-  const StoredTensor stored{storage.dtype, integers(*arguments[2], tensor),
-                            integers(*arguments[3], tensor), arguments[1]->integer, storage.bytes};
+  DType dtype = storage.dtype;
+  if (call.is_call_of("torch._utils _rebuild_tensor_v3")) {
+    const StorageType* type = arguments.size() > 6 ? named_type(*arguments[6]) : nullptr;
+    if (type == nullptr || dtype != DType::u8)
+      fail("tensor '" + tensor + "' is of a dtype that Taper does not have");
+    dtype = type->dtype;
+  }
+  const StoredTensor stored{dtype, integers(*arguments[2], tensor), integers(*arguments[3], tensor),
+                            arguments[1]->integer, storage.bytes};
   if (const std::string wrong = stored.check(); !wrong.empty())
     fail("tensor '" + tensor + "' reaches outside its storage, or is damaged: " + wrong);
   return stored;
