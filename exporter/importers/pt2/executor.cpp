@@ -104,6 +104,15 @@ std::vector<std::vector<std::string>> find_last_uses(const Graph& graph) {
   return result;
 }
 
+Dim recorded_size(const SymInt& size, const std::map<std::string, Dim>& symbols) {
+  if (const auto* number = std::get_if<int64_t>(&size)) return Dim(*number);
+  return parse_expression(std::get<std::string>(size), [&](const std::string& name) {
+    const auto known = symbols.find(name);
+    if (known == symbols.end()) throw ExportError("its size " + name + " is not known here");
+    return known->second;
+  });
+}
+
 bool reads_any(const Node& node, const std::set<std::string>& values) {
   if (values.empty()) return false;
   std::vector<std::string> names;
@@ -115,6 +124,11 @@ bool reads_any(const Node& node, const std::set<std::string>& values) {
 
 const Tensor& Executor::tensor(const TensorName& name) const {
   const auto at = values_.find(name.name);
+  if (at != values_.end() && std::holds_alternative<HighRank>(at->second))
+    throw ExportError("\"" + name.name + "\" has " +
+                      std::to_string(std::get<HighRank>(at->second).sizes.size()) +
+                      " dimensions, and at most " + std::to_string(max_rank) +
+                      " are possible here; join neighbouring dimensions with reshape before");
   if (at == values_.end() || !std::holds_alternative<Tensor>(at->second))
     throw ExportError("\"" + name.name + "\" is no tensor");
   return std::get<Tensor>(at->second);
@@ -252,6 +266,11 @@ std::vector<GraphValue> Executor::call_number_operator(const Node& node, const O
 }
 
 std::vector<GraphValue> Executor::call_operator(const Node& node) {
+  if (auto results = call_in_high_rank(node)) return *std::move(results);
+  return call_in_full_rank(node);
+}
+
+std::vector<GraphValue> Executor::call_in_full_rank(const Node& node) {
   const eager::Overload overload =
       for_complex_scalars(node, with_scalar(node, find_runnable(*operator_name(node.target))));
   const OperatorInfo& info = *overload.info;
@@ -462,24 +481,21 @@ void Executor::run_node(const Node& node) {
   }
 }
 
+eager::Dims Executor::recorded_sizes(const TensorName& name) const {
+  eager::Dims sizes;
+  for (const SymInt& size : graph_.tensor_values.at(name.name).sizes)
+    sizes.push_back(recorded_size(size, symbols_));
+  return sizes;
+}
+
 // Defines results of a node that failed: zeros of the types that the file records. The trace
 // continues with them, to find further errors. Returns false if sizes are not known.
 bool Executor::define_stand_ins(const Node& node) {
   try {
-    const auto size = [&](const SymInt& s) {
-      const auto* number = std::get_if<int64_t>(&s);
-      if (number != nullptr) return Dim(*number);
-      return parse_expression(std::get<std::string>(s), [&](const std::string& name) {
-        const auto known = symbols_.find(name);
-        if (known == symbols_.end()) throw ExportError("another symbol");
-        return known->second;
-      });
-    };
     const auto tensor = [&](const TensorName& t) {
       const TensorMeta& meta = graph_.tensor_values.at(t.name);
       if (!meta.dtype.dtype()) return;  // what reads it fails, and gets stand-ins as well
-      eager::Dims sizes;
-      for (const SymInt& s : meta.sizes) sizes.push_back(size(s));
+      const eager::Dims sizes = recorded_sizes(t);
       values_[t.name] = eager::full(sizes, Scalar(int64_t{0}), meta.dtype.dtype().value());
     };
     for (const Argument& output : node.outputs) {
@@ -490,7 +506,7 @@ bool Executor::define_stand_ins(const Node& node) {
         const auto& value = graph_.numbers.at(number->name);
         const auto* text = std::get_if<std::string>(&value);
         if (text == nullptr) return false;
-        values_[number->name] = Number::of(size(*text));
+        values_[number->name] = Number::of(recorded_size(*text, symbols_));
       }
     }
     return true;

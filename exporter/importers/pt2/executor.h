@@ -10,6 +10,7 @@
 
 #include "taper/exporter/eager/owned_arguments.h"
 #include "taper/exporter/eager/recorder.h"
+#include "taper/exporter/importers/pt2/high_rank.h"
 #include "taper/exporter/importers/pt2/layout.h"
 #include "taper/exporter/importers/pt2/number.h"
 #include "taper/exporter/importers/pt2/program.h"
@@ -18,7 +19,7 @@
 namespace taper::pt2 {
 
 /// The value of a name in a graph. std::monostate: an absent result.
-using GraphValue = std::variant<std::monostate, eager::Tensor, Number>;
+using GraphValue = std::variant<std::monostate, eager::Tensor, Number, HighRank>;
 
 /// A part of a graph that cannot be run, with all its occurrences.
 struct Unsupported {
@@ -83,6 +84,17 @@ class Executor {
   void run_node(const Node& node);
   bool try_node(const Node& node, bool doubts);
   std::vector<GraphValue> call_operator(const Node& node);
+  std::vector<GraphValue> call_in_full_rank(const Node& node);
+  /// Calls an operator that takes or gives values of high rank. Nothing if it is no such call, or
+  /// no such operator.
+  std::optional<std::vector<GraphValue>> call_in_high_rank(const Node& node);
+  std::vector<GraphValue> call_broadcast(const Node& node, const eager::Dims& result);
+  std::vector<GraphValue> call_along_dims(const Node& node, const eager::OperatorInfo& info);
+  bool touches_high_rank(const Node& node) const;
+  HighRank of_any_rank(const TensorName& name) const;
+  TensorName hold_joined(const TensorName& name, const eager::Dims& sizes);
+  /// The sizes that the file records for a value. Throws if they depend on an unknown symbol.
+  eager::Dims recorded_sizes(const TensorName& name) const;
   std::vector<GraphValue> call_number_operator(const Node& node, const eager::OperatorInfo& info,
                                                std::vector<eager::Boxed>& boxed) const;
   std::vector<eager::Boxed> bind(const Node& node, const eager::Overload& overload,
@@ -126,9 +138,10 @@ class Executor {
   std::map<std::string, GraphValue, std::less<>> values_;
   bool goes_on_ = true;  ///< whether a trace continues after a node that failed; false in bodies
   std::vector<std::string> failures_;
-  std::vector<std::string> refusals_;  ///< lines about parts that cannot run
-  std::set<const Node*> refused_;      ///< their nodes
-  Memories copies_;                    ///< the memory of copies that PyTorch returned as views
+  std::vector<std::string> refusals_;      ///< lines about parts that cannot run
+  std::set<const Node*> refused_;          ///< their nodes
+  std::vector<std::string> joined_names_;  ///< of values that `hold_joined` made for one call
+  Memories copies_;                        ///< the memory of copies that PyTorch returned as views
 };
 
 /// Whether `Executor` runs this higher-order operator: "cond" and some others.

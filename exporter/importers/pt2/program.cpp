@@ -17,13 +17,27 @@ struct NamedScalarType {
   std::optional<DType> dtype;
 };
 constexpr NamedScalarType scalar_types[] = {
-    {1, "uint8", DType::u8},       {2, "int8", DType::i8},      {3, "int16", DType::i16},
-    {4, "int32", DType::i32},      {5, "int64", DType::i64},    {6, "float16", DType::f16},
-    {7, "float32", DType::f32},    {8, "float64", DType::f64},  {9, "complex32", {}},
-    {10, "complex64", DType::c64}, {11, "complex128", {}},      {12, "bool", DType::boolean},
-    {13, "bfloat16", DType::bf16}, {28, "uint16", {}},          {29, "float8_e4m3fn", {}},
-    {30, "float8_e5m2", {}},       {31, "float8_e4m3fnuz", {}}, {32, "float8_e5m2fnuz", {}},
-    {33, "float8_e8m0fnu", {}},    {34, "uint32", {}},          {35, "uint64", {}},
+    {1, "uint8", DType::u8},
+    {2, "int8", DType::i8},
+    {3, "int16", DType::i16},
+    {4, "int32", DType::i32},
+    {5, "int64", DType::i64},
+    {6, "float16", DType::f16},
+    {7, "float32", DType::f32},
+    {8, "float64", DType::f64},
+    {9, "complex32", {}},
+    {10, "complex64", DType::c64},
+    {11, "complex128", {}},
+    {12, "bool", DType::boolean},
+    {13, "bfloat16", DType::bf16},
+    {28, "uint16", DType::u16},
+    {29, "float8_e4m3fn", DType::f8_e4m3fn},
+    {30, "float8_e5m2", DType::f8_e5m2},
+    {31, "float8_e4m3fnuz", {}},
+    {32, "float8_e5m2fnuz", {}},
+    {33, "float8_e8m0fnu", {}},
+    {34, "uint32", DType::u32},
+    {35, "uint64", DType::u64},
 };
 
 const NamedScalarType* find_scalar_type(int number) {

@@ -23,8 +23,7 @@ using SymInt = std::variant<int64_t, std::string>;
 /// A dtype by its number in the schema. Taper may not have it.
 struct ScalarType {
   int number = 0;
-  /// Nothing for complex numbers other than of two f32, fp8 and unsigned integers wider than 8
-  /// bits.
+  /// Nothing for complex numbers other than of two f32, and for rare floats of 8 bits.
   std::optional<DType> dtype() const;
   std::string name() const;  ///< "complex64"
   bool operator==(const ScalarType&) const = default;

@@ -4,7 +4,7 @@
 """
 import torch
 from safetensors.torch import save_file
-from torchao.quantization import Int8DynamicActivationIntxWeightConfig, Int8WeightOnlyConfig, quantize_
+from torchao.quantization import Float8WeightOnlyConfig, Int8DynamicActivationIntxWeightConfig, Int8WeightOnlyConfig, quantize_
 from torchao.quantization.granularity import PerGroup
 
 
@@ -23,5 +23,6 @@ def record(name, config):
 
 
 if __name__ == "__main__":
+    record("torchao_float8", Float8WeightOnlyConfig())
     record("torchao_int8", Int8WeightOnlyConfig())
     record("torchao_int4", Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(16)))

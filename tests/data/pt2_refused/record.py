@@ -42,6 +42,12 @@ class MissingAndStrided(torch.nn.Module):  # an operator that is missing, what f
         return first, (x.t() * 2).as_strided((3,), (1,))
 
 
+class HighRank(torch.nn.Module):  # a product of nine dimensions
+    def forward(self, x):
+        y = x.reshape(2, 1, 1, 1, 1, 1, 1, 2, 2)
+        return (y @ y.mT).reshape(2, 4)
+
+
 class Unbounded(torch.nn.Module):  # x of any length; pairs of 2*h rows; n that can only be 3
     def forward(self, x, pairs, n):
         count = n.item()
@@ -58,14 +64,14 @@ class OtherDtype(torch.nn.Module):  # takes a tensor of a dtype that is not here
 if __name__ == "__main__":
     x = torch.arange(8.0).reshape(2, 4)
     models = {"strided": Strided(), "written_view": WrittenView(), "strided_twice": StridedTwice(), "missing": Missing(),
-              "missing_and_strided": MissingAndStrided(), "complex_f64": ComplexF64()}
+              "missing_and_strided": MissingAndStrided(), "complex_f64": ComplexF64(), "high_rank": HighRank()}
     for name, model in models.items():
         program = export(model, (x,))
         for node in program.graph.nodes:
             node.meta.pop("stack_trace", None)  # paths of the machine
         save(program, f"{name}.pt2")
 
-    program = export(OtherDtype(), (x.to(torch.uint16),))
+    program = export(OtherDtype(), (x.to(torch.float8_e4m3fnuz),))
     for node in program.graph.nodes:
         node.meta.pop("stack_trace", None)
     save(program, "other_dtype.pt2")

@@ -367,6 +367,15 @@ TEST(pt2_model, refuses_what_reads_or_writes_memory_that_lies_otherwise) {
               HasSubstr("writes in place into a view that is a copy here"));
 }
 
+TEST(pt2_model, refuses_operators_without_a_way_for_nine_dimensions) {
+  Model model = Model::load(tests::test_data("pt2_refused/high_rank.pt2"));
+  EXPECT_THAT(refusal([&] {
+                model.forward({eager::ones({2, 4})});
+              }),
+              HasSubstr("matmul: torch.ops.aten.matmul.default: \"reshape\" has 9 dimensions, and "
+                        "at most 8 are possible here; join neighbouring dimensions"));
+}
+
 // Each call that is wrong for its own reason is told, and nothing that only follows from it.
 TEST(pt2_model, tells_all_calls_that_cannot_be_traced) {
   Model model = Model::load(tests::test_data("pt2_refused/strided_twice.pt2"));
@@ -410,7 +419,8 @@ TEST(pt2_model, advises_run_decompositions_only_where_it_helps) {
 TEST(pt2_model, advises_another_dtype_where_it_has_none) {
   EXPECT_THAT(
       refusal([] { Model::load(tests::test_data("pt2_refused/other_dtype.pt2")); }),
-      HasSubstr("not uint16  1 node (node _assert_tensor_metadata_default): use another dtype"));
+      HasSubstr(
+          "not float8_e4m3fnuz  1 node (node _assert_tensor_metadata_default): use another dtype"));
 }
 
 // ---- results with names
@@ -450,7 +460,7 @@ TEST(pt2_model, names_gradients_after_their_parameters) {
 // ---- weights that are no plain tensors
 
 TEST(pt2_model, reads_the_tensors_inside_of_torchaos_weights) {
-  for (const char* name : {"torchao_int8", "torchao_int4"}) {
+  for (const char* name : {"torchao_int8", "torchao_int4", "torchao_float8"}) {
     expect_recorded_results(name);
     std::vector<std::string> paths;
     for (const auto& [path, tensor] :
