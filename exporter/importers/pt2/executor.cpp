@@ -408,8 +408,9 @@ void Executor::learn_sizes(const std::string& name, const Tensor& tensor) {
   const auto at = graph_.tensor_values.find(name);
   if (at == graph_.tensor_values.end()) return;
   const std::vector<SymInt>& sizes = at->second.sizes;
-  for (size_t d = 0; d < sizes.size() && static_cast<int>(d) < tensor.rank(); ++d)
-    learn(sizes[d], tensor.size(static_cast<int64_t>(d)));
+  const size_t outer = levels_of(name).size();  // the file records the sizes behind the levels
+  for (size_t d = 0; d < sizes.size() && static_cast<int>(d + outer) < tensor.rank(); ++d)
+    learn(sizes[d], tensor.size(static_cast<int64_t>(d + outer)));
 }
 
 std::vector<GraphValue> Executor::call_number_function(const Node& node) {
@@ -465,6 +466,10 @@ void Executor::run_node(const Node& node) {
   try {
     if (find_number_function(node.target) != nullptr)
       results = call_number_function(node);
+    else if (is_vmap_function(node.target))
+      results = call_vmap_function(node);
+    else if (const Levels levels = levels_of_operands(node); !levels.empty())
+      results = call_in_vmap(node, levels);
     else if (higher_order_name(node.target))
       results = call_higher_order(node);
     else
@@ -553,7 +558,7 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
   if (inputs.size() != graph_.inputs.size())
     throw ExportError("a graph takes " + std::to_string(graph_.inputs.size()) + " values, got " +
                       std::to_string(inputs.size()));
-  values_.clear(), copies_.clear(), failures_.clear();
+  values_.clear(), levels_.clear(), copies_.clear(), failures_.clear();
   if (!refused_.empty() && eager::recorder() == nullptr) fail_with_all();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (const auto* t = std::get_if<TensorName>(&graph_.inputs[i]))

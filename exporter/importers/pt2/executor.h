@@ -115,6 +115,14 @@ class Executor {
   std::vector<GraphValue> call_cond(const Node& node) const;
   std::vector<GraphValue> call_while_loop(const Node& node) const;
   std::vector<GraphValue> call_scan(const Node& node, bool carries) const;
+  // torch.vmap: see vmap.cpp
+  using Levels = std::vector<int64_t>;
+  const Levels& levels_of(const std::string& name) const;
+  Levels levels_of_operands(const Node& node) const;
+  std::vector<GraphValue> call_vmap_function(const Node& node);
+  std::vector<GraphValue> call_in_vmap(const Node& node, const Levels& levels);
+  std::vector<GraphValue> call_aligned(const Node& node, const Levels& levels, bool looks_up);
+  std::vector<GraphValue> call_for_each(const Node& node, const Levels& levels);
   Number read(const std::string& name, const eager::Tensor& tensor) const;
   GraphValue as_number(const std::string& name, GraphValue value) const;
   void follow_dtype(const Node& node, std::vector<eager::Boxed>& boxed,
@@ -136,6 +144,7 @@ class Executor {
   /// dtype that the graph says for the result.
   bool follows_dtypes_ = false;
   std::map<std::string, GraphValue, std::less<>> values_;
+  std::map<std::string, Levels, std::less<>> levels_;  ///< of values inside of torch.vmap
   bool goes_on_ = true;  ///< whether a trace continues after a node that failed; false in bodies
   std::vector<std::string> failures_;
   std::vector<std::string> refusals_;      ///< lines about parts that cannot run
@@ -149,6 +158,10 @@ bool is_supported_higher_order(std::string_view name);
 /// The call inside `with_effects(token, operator, arguments…)`. The tokens only put calls with side
 /// effects in order, and the nodes have that order already. Nothing if `node` is another call.
 std::optional<Node> effect_of(const Node& node);
+
+/// Whether `Executor` runs this function of torch.vmap:
+/// "torch._functorch.predispatch._add_batch_dim" and some others.
+bool is_vmap_function(std::string_view target);
 
 /// The line of the user's model that a node comes from: the innermost frame of its stack trace that
 /// is outside PyTorch.

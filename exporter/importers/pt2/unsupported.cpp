@@ -66,7 +66,7 @@ class Search {
   }
 
   void target(const Graph& g, const Node& node) {
-    if (find_number_function(node.target) != nullptr) return;
+    if (find_number_function(node.target) != nullptr || is_vmap_function(node.target)) return;
     if (const auto call = effect_of(node)) return target(g, *call);
     if (const auto name = higher_order_name(node.target)) {
       if (!is_supported_higher_order(*name) || name == "with_effects")

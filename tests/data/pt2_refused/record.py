@@ -48,6 +48,11 @@ class HighRank(torch.nn.Module):  # a product of nine dimensions
         return (y @ y.mT).reshape(2, 4)
 
 
+class WrittenInVmap(torch.nn.Module):  # writes in place under torch.vmap, by an operator that is not pointwise
+    def forward(self, x):
+        return torch.vmap(lambda row: row.clone().cumsum_(0))(x)
+
+
 class Unbounded(torch.nn.Module):  # x of any length; pairs of 2*h rows; n that can only be 3
     def forward(self, x, pairs, n):
         count = n.item()
@@ -64,7 +69,8 @@ class OtherDtype(torch.nn.Module):  # takes a tensor of a dtype that is not here
 if __name__ == "__main__":
     x = torch.arange(8.0).reshape(2, 4)
     models = {"strided": Strided(), "written_view": WrittenView(), "strided_twice": StridedTwice(), "missing": Missing(),
-              "missing_and_strided": MissingAndStrided(), "complex_f64": ComplexF64(), "high_rank": HighRank()}
+              "missing_and_strided": MissingAndStrided(), "complex_f64": ComplexF64(), "high_rank": HighRank(),
+              "written_in_vmap": WrittenInVmap()}
     for name, model in models.items():
         program = export(model, (x,))
         for node in program.graph.nodes:
