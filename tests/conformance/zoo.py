@@ -30,6 +30,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 import zoo_models
+import zoo_parts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODES = ("static", "batch", "sequence")
@@ -80,20 +81,37 @@ def dynamic_shapes(example, mode):
     dim = torch.export.Dim(mode, min=1, max=LARGEST[mode])
     at = [0 if mode == "batch" else example.sequence[i] for i in range(len(example.inputs))]
     shapes = tuple({} if d is None else {d: dim} for d in at)
-    return (shapes,) if isinstance(example.module, zoo_models.Named) else shapes
+    return (shapes,) if isinstance(example.module, zoo_parts.Named) else shapes
 
 
 def varied_example(model):
-    """The model with the first weights whose floating results are not constant: those say nothing (a last ReLU of negatives)."""
+    """The model with the first weights whose floating results are not constant: those say nothing (a last ReLU of negatives).
+
+    Some definitions return a constant beside their results. So one that varies is enough if no weights vary all.
+    """
     for seed in range(8):
         torch.manual_seed(seed)
         example = model.make()
         settle(example.module, example.inputs)
         with torch.no_grad():
-            results = zoo_models.tensors_of(example.module(*example.inputs))
-        if all(y.max() > y.min() for y in results if y.is_floating_point() and y.numel() > 1):
+            results = zoo_parts.tensors_of(example.module(*example.inputs))
+        varied = [bool(y.max() > y.min()) for y in results if y.is_floating_point() and y.numel() > 1]
+        if all(varied):
             return example
+    if any(varied):
+        return example
     raise ValueError("a result is constant, whatever the weights")
+
+
+def export(example, shapes):
+    """Follows the model's Python, or its bytecode where Python decides by a number, such as `len` of a symbolic size."""
+    call = dict(args=tuple(example.inputs), dynamic_shapes=shapes)
+    try:
+        return torch.export.export(example.module, strict=False, **call)
+    except Exception as first:
+        with contextlib.suppress(Exception):
+            return torch.export.export(example.module, strict=True, **call)
+        raise first
 
 
 def record(model, mode, folder):
@@ -101,7 +119,7 @@ def record(model, mode, folder):
     example = varied_example(model)
     shapes = dynamic_shapes(example, mode)
     with torch.no_grad():
-        program = torch.export.export(example.module, tuple(example.inputs), dynamic_shapes=shapes, strict=False)
+        program = export(example, shapes)
         torch.export.save(program, folder / "model.pt2")
         calls = [example.inputs]
         calls += (
@@ -113,7 +131,7 @@ def record(model, mode, folder):
         for k, inputs in enumerate(calls):
             for i, x in enumerate(inputs):
                 tensors[f"set{k}.input.{i}"] = x.clone().contiguous()
-            for i, y in enumerate(zoo_models.tensors_of(example.module(*inputs))):
+            for i, y in enumerate(zoo_parts.tensors_of(example.module(*inputs))):
                 tensors[f"set{k}.output.{i}"] = y.clone().contiguous()
     save_file(tensors, folder / "calls.safetensors")
     names = [str(n.target) for n in program.graph.nodes if n.op == "call_function"]
@@ -242,8 +260,8 @@ are random, images are small where the definition allows it, and transformers ha
 | instructions, arena | of the program that `taper export` made, with fixed sizes if that run succeeded; the arena is the memory of activations |
 | fixed, batch, length | the largest difference from PyTorch, relative to the largest magnitude of that result |
 
-Each run makes two calls, or three with different sizes. It passes within {TOLERANCE}. Fixed sizes are a batch of {zoo_models.BATCH}
-and texts of {zoo_models.SEQUENCE}. A symbolic batch goes up to {LARGEST['batch']}, a symbolic length up to {LARGEST['sequence']}.
+Each run makes two calls, or three with different sizes. It passes within {TOLERANCE}. Fixed sizes are a batch of {zoo_parts.BATCH}
+and texts of {zoo_parts.SEQUENCE}. A symbolic batch goes up to {LARGEST['batch']}, a symbolic length up to {LARGEST['sequence']}.
 An empty cell was not run. {ran} of the {listed} definitions of the list have run.
 
 *Not exported* means that there is no `.pt2`. The reason may be that the definition fails with random weights or with these libraries,

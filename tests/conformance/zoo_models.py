@@ -1,45 +1,16 @@
-"""The models of zoo.py: public definitions, made small where they allow it.
+"""The models of zoo.py: public definitions, made small where they allow it. Those of 2024 and later stand in
+zoo_recent.py and zoo_images.py.
 
 An entry makes a module, its example inputs, and says which of their dimensions may grow with the batch and with the sequence.
 Nothing is downloaded: weights are random.
 """
 
-import dataclasses
 import itertools
-from typing import Callable
 
 import torch
 from torch import nn
 
-BATCH, SEQUENCE = 2, 12
-VOCABULARY = 120
-
-
-@dataclasses.dataclass
-class Example:
-    """A module and a call of it; `sequence` names the dimension of each input that grows with the text, None for none."""
-
-    module: nn.Module
-    inputs: list
-    sequence: list | None = None
-    batch: bool = True  # every input's dimension 0 is the batch
-
-
-@dataclasses.dataclass
-class Model:
-    name: str
-    source: str
-    family: str
-    make: Callable[[], Example]
-
-
-def images(size, channels=3):
-    return [torch.randn(BATCH, channels, size, size)]
-
-
-def tokens(length=SEQUENCE):
-    return torch.randint(5, VOCABULARY, (BATCH, length))
-
+from zoo_parts import BATCH, KEY_VALUE, SMALL, SMALL_PAIR, VISION, VOCABULARY, Example, Model, build, images, tokens
 
 # ---- torchvision
 
@@ -170,7 +141,7 @@ TIMM_CNN = (
     dla34:64 mixnet_s:64 eca_nfnet_l0:64 resnest14d:64 skresnet18:64 res2net50_14w_8s:64 xception41:64 ese_vovnet19b_dw:64 cspresnet50:64
     cspdarknet53:64 darknet53:64 rexnet_100:64 dpn48b:64 selecsls42:64 nf_regnet_b0:64 fbnetv3_b:64 tinynet_e:64 lcnet_050:64
     hardcorenas_a:64 ghostnetv2_100:64 repghostnet_050:64 starnet_s1:64 inception_next_atto:64 repvit_m0_9:64 hgnetv2_b0:64
-    regnetz_b16:64 halonet26t:128 lambda_resnet26t:128 botnet26t_256:256 bat_resnext26ts:64 gcresnet33ts:64 rdnet_tiny:64
+    regnetz_b16:64 halonet26t:256 lambda_resnet26t:128 botnet26t_256:256 bat_resnext26ts:256 gcresnet33ts:64 rdnet_tiny:64
     mambaout_femto:64 inception_v4:96 inception_resnet_v2:96 convmixer_768_32:64 resnetv2_50:64 legacy_seresnet18:64
     resnet50_gn:64 mobilenet_edgetpu_v2_xs:64 tf_efficientnet_b0:65 csatv2:128 convnext_atto:64 spnasnet_100:64""".split()
 )
@@ -188,7 +159,7 @@ TIMM_TRANSFORMERS = (
 # of 12 layers two say as much
 TIMM_OPTIONS = {
     "beit_base_patch16_224": {"depth": 2}, "samvit_base_patch16": {"depth": 2, "img_size": 128},
-    "cait_xxs24_224": {"depth": 2}, "vit_small_patch16_dinov3": {"depth": 4}, "convmixer_768_32": {"depth": 4},
+    "cait_xxs24_224": {"depth": 2}, "vit_small_patch16_dinov3": {"depth": 4},
 }
 
 
@@ -217,16 +188,6 @@ def timm_models():
 
 # ---- transformers
 
-SMALL = dict(
-    hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, vocab_size=VOCABULARY,
-    max_position_embeddings=64, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-)
-SMALL_PAIR = dict(
-    d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=64,
-    decoder_ffn_dim=64, vocab_size=VOCABULARY, max_position_embeddings=64, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-    decoder_start_token_id=1, forced_eos_token_id=None,
-)
-KEY_VALUE = dict(num_key_value_heads=2, head_dim=8)
 T5 = dict(
     d_model=32, d_kv=8, d_ff=64, num_layers=2, num_decoder_layers=2, num_heads=4, vocab_size=VOCABULARY, decoder_start_token_id=0
 )
@@ -235,7 +196,6 @@ SPEECH = dict(
     conv_stride=(5, 4, 4), conv_kernel=(10, 4, 4), num_feat_extract_layers=3, num_conv_pos_embeddings=16,
     num_conv_pos_embedding_groups=4, vocab_size=VOCABULARY,
 )
-VISION = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=64, patch_size=16)
 
 ENCODERS = {
     "BertModel": {},
@@ -439,39 +399,8 @@ VISION_NAMES = {
 }
 
 
-def tensors_of(value):
-    """The tensors of what a model of transformers gives, in order."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return [t for part in value for t in tensors_of(part)]
-    return []
-
-
-class Named(nn.Module):
-    """Calls a model with named arguments, and gives its tensors."""
-
-    def __init__(self, model, names, options):
-        super().__init__()
-        self.model, self.names, self.options = model, names, options
-
-    def forward(self, *inputs):
-        return tuple(tensors_of(self.model(**dict(zip(self.names, inputs)), **self.options)))
-
-
 def transformers_models():
     import transformers
-
-    def build(name, config, names, inputs, sequence=None, options=None):
-        kind = getattr(transformers, name)
-        experts = config.pop("experts", None)
-        config = kind.config_class(**config)
-        if hasattr(config, "use_cache"):
-            config.use_cache = False
-        model = kind._from_config(config, **({"experts_implementation": experts} if experts else {}))
-        return Example(Named(model, names, options or {}), inputs, sequence)
 
     def text(name, config, masked):
         def make():
@@ -585,9 +514,12 @@ def transformers_models():
 
 def all_models():
     """Every model, one of each family in turn: whoever stops early has seen a variety."""
-    families = {}
-    from zoo_detectors import whole_detectors
+    import zoo_detectors
+    import zoo_images
+    import zoo_recent
 
-    for model in itertools.chain(torchvision_models(), transformers_models(), timm_models(), whole_detectors()):
+    families = {}
+    lists = (torchvision_models(), transformers_models(), timm_models(), zoo_recent.models(), zoo_images.models(), zoo_detectors.whole_detectors())
+    for model in itertools.chain(*lists):
         families.setdefault(model.family, []).append(model)
     return [m for turn in itertools.zip_longest(*families.values()) for m in turn if m is not None]
