@@ -236,6 +236,7 @@ std::vector<GraphValue> Executor::call_number_operator(const Node& node, const O
                                                        std::vector<Boxed>& boxed) const {
   if (info.op == &ops::item || info.op == &ops::_local_scalar_dense) {
     const auto* name = node.outputs.empty() ? nullptr : std::get_if<NumberName>(&node.outputs[0]);
+    if (const auto known = element(node.inputs.at(0).value)) return {Number::of(*known)};
     return {read(name != nullptr ? name->name : "", boxed[0].tensor())};
   }
   if (info.op == &ops::_assert_scalar) {
@@ -476,6 +477,7 @@ void Executor::run_node(const Node& node) {
       results = call_operator(node);
     if (observer_) observer_(node, results);
     define(node, std::move(results));
+    follow_element(node);
   } catch (const EagerError& e) {
     throw EagerError({}, std::string(e.what()) + " (node " + node.describe() +
                              (node.module.empty() ? "" : ", module " + node.module) + ")");
@@ -558,7 +560,7 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
   if (inputs.size() != graph_.inputs.size())
     throw ExportError("a graph takes " + std::to_string(graph_.inputs.size()) + " values, got " +
                       std::to_string(inputs.size()));
-  values_.clear(), levels_.clear(), copies_.clear(), failures_.clear();
+  values_.clear(), elements_.clear(), levels_.clear(), copies_.clear(), failures_.clear();
   if (!refused_.empty() && eager::recorder() == nullptr) fail_with_all();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (const auto* t = std::get_if<TensorName>(&graph_.inputs[i]))

@@ -127,6 +127,8 @@ class Executor {
   GraphValue as_number(const std::string& name, GraphValue value) const;
   void follow_dtype(const Node& node, std::vector<eager::Boxed>& boxed,
                     eager::OwnedArguments& owned) const;
+  std::optional<Dim> element(const Argument& argument) const;
+  void follow_element(const Node& node);
   ElementSymbol element_in(std::string_view expression) const;
   ElementSymbol element_in_results(const Node& node) const;
   bool define_stand_ins(const Node& node);
@@ -144,6 +146,7 @@ class Executor {
   /// dtype that the graph says for the result.
   bool follows_dtypes_ = false;
   std::map<std::string, GraphValue, std::less<>> values_;
+  std::map<std::string, Dim, std::less<>> elements_;   ///< of tensors whose one element is known
   std::map<std::string, Levels, std::less<>> levels_;  ///< of values inside of torch.vmap
   bool goes_on_ = true;  ///< whether a trace continues after a node that failed; false in bodies
   std::vector<std::string> failures_;

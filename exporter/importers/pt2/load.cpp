@@ -231,6 +231,7 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
     if (spec.kind == OutputSpec::Kind::gradient_to_parameter ||
         spec.kind == OutputSpec::Kind::gradient_to_user_input)
       output = spec.target + ".grad";
+    if (spec.kind == OutputSpec::Kind::loss_output) output = "loss";
     if (const size_t leaf = is_returned(spec) ? returned++ : keys.size();
         named && leaf < keys.size() && !keys[leaf].empty())
       output = keys[leaf];

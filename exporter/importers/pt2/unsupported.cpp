@@ -87,8 +87,26 @@ class Search {
         std::ranges::binary_search(decomposable, *name) && !reads_other_dtypes(g, node);
     if (overload.info == nullptr)
       add(node, node.target, remedy_for_operator(comes_apart));
+    else if (has_wrong_logsumexp(g, node))
+      add(node, node.target + " with the weights in place of their logsumexp",
+          "PyTorch's joint export gives wrong gradients here; export inside of `with "
+          "torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`");
     else
       arguments(g, node, overload);
+  }
+
+  /// PyTorch takes the forward operator apart into one that gives the weights, which have a
+  /// dimension more.
+  static bool has_wrong_logsumexp(const Graph& g, const Node& node) {
+    if (!node.target.ends_with("_scaled_dot_product_flash_attention_for_cpu_backward.default"))
+      return false;
+    return std::ranges::any_of(node.inputs, [&](const NamedArgument& input) {
+      const auto* tensor = std::get_if<TensorName>(&input.value);
+      const auto at =
+          tensor == nullptr ? g.tensor_values.end() : g.tensor_values.find(tensor->name);
+      return input.name == "logsumexp" && at != g.tensor_values.end() &&
+             at->second.sizes.size() == 4;
+    });
   }
 
   /// Arguments that the operator does not have, and values that it does not take.

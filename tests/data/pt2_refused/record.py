@@ -1,5 +1,5 @@
 """Records models that are refused: tensors lie otherwise here, operators and values are not there, or a size
-has no bound.
+has no bound. ../pt2/joint_training.py records joint_attention.pt2.
 
     python record.py        # needs torch 2.15
 """

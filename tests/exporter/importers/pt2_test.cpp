@@ -454,7 +454,18 @@ TEST(pt2_output_names, are_keys_and_fields_on_the_way_to_a_result) {
 
 TEST(pt2_model, names_gradients_after_their_parameters) {
   const Model model = Model::load(tests::test_data("pt2/frozen_in_training.pt2"));
-  EXPECT_THAT(model.output_names(), ElementsAre("mean_1", "conv.weight.grad", "out.weight.grad"));
+  EXPECT_THAT(model.output_names(), ElementsAre("loss", "conv.weight.grad", "out.weight.grad"));
+  const Model second = Model::load(tests::test_data("pt2/joint_perceptron.pt2"));
+  EXPECT_THAT(
+      second.output_names(),
+      ElementsAre("loss", testing::_, "net.0.weight.grad", "net.0.bias.grad", "net.2.weight.grad",
+                  "net.2.bias.grad", "net.3.weight.grad", "net.3.bias.grad"));
+}
+
+// PyTorch 2.15 runs this program, but its gradients are not those of the model.
+TEST(pt2_model, refuses_a_joint_export_whose_gradients_are_wrong) {
+  EXPECT_THAT(refusal([] { Model::load(tests::test_data("pt2_refused/joint_attention.pt2")); }),
+              HasSubstr("export inside of `with torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`"));
 }
 
 // ---- weights that are no plain tensors
