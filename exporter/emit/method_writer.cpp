@@ -147,17 +147,24 @@ class MethodWriter {
   }
 
   /// The device prepares a program with every symbol at its maximum. A size that depends on data
-  /// and must equal another one must be able to do so there.
+  /// and must equal sizes that do not must be able to do so there. Sizes that all depend on data
+  /// need not: the device prepares what reads them when it knows them.
   void require_possible(const Check& check) const {
     if (check.comparison != Comparison::equal) return;
     Dim::Substitution most;
     const Symbol* late = nullptr;
+    size_t on_data = 0;
     for (const ir::SymbolBinding& s : symbols_) {
       const Symbol* symbol = s.symbol.as_symbol();
       most[symbol] = symbol->maximum;
-      for (const Dim side : {check.left, check.right})
-        if (s.source == ir::SymbolSource::element && same(side, s.symbol)) late = symbol;
+      if (s.source != ir::SymbolSource::element) continue;
+      for (const Dim side : {check.left, check.right}) {
+        if (same(side, s.symbol)) late = symbol;
+        const std::vector<const Symbol*> used = side.symbols();
+        if (std::ranges::find(used, symbol) != used.end()) ++on_data;
+      }
     }
+    if (on_data > 1) return;
     if (late == nullptr ||
         !proves_different(check.left.substitute(most), check.right.substitute(most)))
       return;

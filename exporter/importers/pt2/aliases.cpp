@@ -17,6 +17,9 @@ struct Alias {
 // the file shows that a view was possible there. Here tensors may lie differently in memory, and
 // then the result is a copy. The list is sorted.
 constexpr Alias aliases[] = {
+    {"__iand__", "bitwise_and_", "", ""},
+    {"__ior__", "bitwise_or_", "", ""},
+    {"__ixor__", "bitwise_xor_", "", ""},
     {"arccos", "acos", "", ""},
     {"arccosh", "acosh", "", ""},
     {"arcsin", "asin", "", ""},

@@ -1,0 +1,35 @@
+"""Records counts_of_parts.pt2: rows that a mask chooses, split by the counts of each part, as Idefics does with images.
+
+    python counts_of_parts.py        # needs torch 2.15 and safetensors
+"""
+import torch
+from safetensors.torch import save_file
+
+
+class Parts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        rows = x.flatten(0, 1)
+        kept = rows.sum(-1) > 0
+        counts = kept.view(2, -1).sum(1)
+        parts = self.fc(rows[kept]).split(counts.tolist())
+        kept |= rows[:, 0] > 0
+        return torch.stack([p.sum(0) for p in parts]), torch.cat([p * (k + 1) for k, p in enumerate(parts)]), kept
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    model = Parts()
+    calls = [(torch.randn(2, 5, 4),) for _ in range(3)]
+    program = torch.export.export(model, calls[0], strict=False)
+    for node in program.graph.nodes:
+        node.meta.pop("stack_trace", None)  # paths of the machine
+    torch.export.save(program, "counts_of_parts.pt2")
+    recorded = {}
+    for k, call in enumerate(calls):
+        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
+        recorded |= {f"set{k}.output.{i}": t.detach().contiguous().clone() for i, t in enumerate(model(*call))}
+    save_file(recorded, "counts_of_parts.io.safetensors")
