@@ -169,22 +169,24 @@ def message_of(run):
     return text[:600] or f"exit code {run.returncode}"
 
 
-def run_model(model, mode, arguments, folder):
-    """One row of the results."""
-    row = {"model": model.name, "source": model.source, "family": model.family, "mode": mode, "result": "", "reason": ""}
+def export_in_child(model, mode, timeout, folder):
+    """Writes the files of a run, and gives what is known of the graph, or `failure`."""
     for old in folder.iterdir():
         old.unlink()
     child = multiprocessing.get_context("fork").Process(target=record_in_child, args=(model, mode, folder))
     child.start()
-    child.join(arguments.timeout)
+    child.join(timeout)
     if child.is_alive():
         child.kill()
         child.join()
-        return row | {"result": "not exported", "reason": f"torch.export takes longer than {arguments.timeout} s"}
+        return {"failure": f"torch.export takes longer than {timeout} s"}
     report = folder / "result.json"
-    if not report.exists():
-        return row | {"result": "not exported", "reason": f"the process ended with {child.exitcode}"}
-    exported = json.loads(report.read_text())
+    return json.loads(report.read_text()) if report.exists() else {"failure": f"the process ended with {child.exitcode}"}
+
+
+def row_of(model, mode, exported, arguments, folder):
+    """One row of the results, from the files of a run."""
+    row = {"model": model.name, "source": model.source, "family": model.family, "mode": mode, "result": "", "reason": ""}
     if "failure" in exported:
         return row | {"result": "not exported", "reason": exported["failure"]}
     row |= exported
@@ -360,7 +362,8 @@ def main():
         if arguments.new and (model.name, mode) in results:
             continue
         begin = time.time()
-        row = run_model(model, mode, arguments, arguments.folder)
+        exported = export_in_child(model, mode, arguments.timeout, arguments.folder)
+        row = row_of(model, mode, exported, arguments, arguments.folder)
         row["seconds"] = round(time.time() - begin, 1)
         results[(model.name, mode)] = row
         print(f"{k + 1:4}/{len(runs)} {line_of(row)} ({row['seconds']} s)", flush=True)

@@ -200,7 +200,16 @@ IMAGE_AND_TEXT = {
         ),
         4, 64,
     ),
-    "FastVlmForConditionalGeneration": (dict(text_config=QWEN2, image_token_index=IMAGE_TOKEN), 4, 128),
+    "FastVlmForConditionalGeneration": (
+        dict(
+            text_config=QWEN2, image_token_index=IMAGE_TOKEN,
+            vision_config=dict(
+                model_type="timm_wrapper", architecture="fastvit_t8", do_pooling=True, global_pool="avg", hidden_size=768,
+                model_args={"inference_mode": True},
+            ),
+        ),
+        4, 64,
+    ),
     "Cohere2VisionForConditionalGeneration": (
         dict(
             text_config=dict(SMALL, **GROUPED, **SLIDING, model_type="cohere2"), vision_config=dict(VISION, vision_use_head=False),
@@ -226,7 +235,8 @@ def image_and_text(name, config, places, size):
         pictures = images(size)
         if name in ("Idefics3ForConditionalGeneration", "SmolVLMForConditionalGeneration"):
             pictures = [p[:, None] for p in pictures]  # (batch, images of a text, channel, row, column)
-        return build(name, config, ["input_ids", "pixel_values"], [ids, *pictures])
+        options = {"image_sizes": [(size, size)] * BATCH} if name == "Mistral3ForConditionalGeneration" else None
+        return build(name, config, ["input_ids", "pixel_values"], [ids, *pictures], options=options)
 
     return make
 
@@ -275,7 +285,7 @@ def segment_anything(name):
         if name == "SamModel":
             sight = dict(VISION, image_size=128, output_channels=32, window_size=4, global_attn_indexes=[1], num_pos_feats=16, mlp_dim=64)
         if name == "EdgeTamModel":
-            mobile = dict(model_type="timm_wrapper", architecture="repvit_m0_9", model_args=dict(features_only=True))
+            mobile = dict(model_type="timm_wrapper", architecture="repvit_m0_9", num_classes=2, model_args=dict(features_only=True, out_indices=[0, 1, 2, 3]))
             sight = dict(SAM2_VISION, backbone_config=mobile, backbone_channel_list=[384, 192, 96, 48])
         return build(
             name, dict(vision_config=sight, **NARROW_SAM), ["pixel_values", "input_points", "input_labels"],

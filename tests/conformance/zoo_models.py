@@ -143,7 +143,8 @@ TIMM_CNN = (
     hardcorenas_a:64 ghostnetv2_100:64 repghostnet_050:64 starnet_s1:64 inception_next_atto:64 repvit_m0_9:64 hgnetv2_b0:64
     regnetz_b16:64 halonet26t:256 lambda_resnet26t:128 botnet26t_256:256 bat_resnext26ts:256 gcresnet33ts:64 rdnet_tiny:64
     mambaout_femto:64 inception_v4:96 inception_resnet_v2:96 convmixer_768_32:64 resnetv2_50:64 legacy_seresnet18:64
-    resnet50_gn:64 mobilenet_edgetpu_v2_xs:64 tf_efficientnet_b0:65 csatv2:128 convnext_atto:64 spnasnet_100:64""".split()
+    resnet50_gn:64 mobilenet_edgetpu_v2_xs:64 tf_efficientnet_b0:65 csatv2:128 convnext_atto:64 spnasnet_100:64 fasternet_t0:64 lcnetv2_small:64 cspnext_tiny:64
+    cpubone_nano:64""".split()
 )
 TIMM_TRANSFORMERS = (
     """vit_tiny_patch16_224:64 mobilevit_xxs:64 swin_tiny_patch4_window7_224:None levit_128s:None poolformer_s12:64
@@ -154,12 +155,17 @@ TIMM_TRANSFORMERS = (
     gmlp_ti16_224:None resmlp_12_224:None sequencer2d_s:None volo_d1_224:None hiera_tiny_224:None nextvit_small:64 tiny_vit_5m_224:None
     efficientvit_b0:64 efficientvit_m0:None maxvit_pico_rw_256:None caformer_s18:64 visformer_tiny:None shvit_s1:64 swiftformer_xs:64
     vit_small_patch16_dinov3:64 mobilenetv4_hybrid_medium:64 efficientformer_l1:None beit_base_patch16_224:None
-    samvit_base_patch16:None vitamin_small_224:None""".split()
+    samvit_base_patch16:None vitamin_small_224:None efficientvim_m1:None iformer_s:None lowformer_b0:64 hieradet_small:64 fastvit_mci0:64
+    vit_little_patch16_reg4_gap_256:64 vit_betwixt_patch16_rope_reg4_gap_256:64 vit_so400m_patch14_siglip_gap_224:56
+    vit_pe_core_tiny_patch16_384:64 naflexvit_base_patch16_par_gap:64 gemma4_vit_167m:96 qwen3_vit_88m:64""".split()
 )
 # of 12 layers two say as much
 TIMM_OPTIONS = {
     "beit_base_patch16_224": {"depth": 2}, "samvit_base_patch16": {"depth": 2, "img_size": 128},
     "cait_xxs24_224": {"depth": 2}, "vit_small_patch16_dinov3": {"depth": 4},
+    "vit_little_patch16_reg4_gap_256": {"depth": 2}, "vit_betwixt_patch16_rope_reg4_gap_256": {"depth": 2},
+    "vit_so400m_patch14_siglip_gap_224": {"depth": 1}, "naflexvit_base_patch16_par_gap": {"depth": 2},
+    "gemma4_vit_167m": {"depth": 2}, "qwen3_vit_88m": {"depth": 2},
 }
 
 
