@@ -52,6 +52,7 @@ using eager::broadcast_tensors;
 using eager::cartesian_prod;
 using eager::cat;
 using eager::chain_matmul;
+using eager::checkpoint;
 using eager::column_stack;
 using eager::cond;
 using eager::CustomFunction;

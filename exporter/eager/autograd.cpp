@@ -59,6 +59,7 @@ class CallNode final : public Node {
   std::string name() const override { return std::string(call_.info().name); }
   Location here() const override { return call_.here(); }
   void release() override { call_.release(); }
+  void forget() override { call_.forget(); }
   Tensor fit(size_t i, const Tensor& gradient) const override {
     return fit_gradient(gradient, call_.input_sizes(i), call_.input_dtype(i));
   }
@@ -132,34 +133,33 @@ Tensor shallow(const Tensor& tensor) {
   return Tensor(std::move(impl));
 }
 
-SavedTensor::SavedTensor(const Tensor& tensor)
-    : tensor_(tensor), version_(tensor.impl()->storage->version()) {
+SavedTensor::SavedTensor(const Tensor& tensor) : kept_(tensor) {
   if (const Autograd* a = tensor.impl()->autograd.get()) grad_fn_ = a->grad_fn, result_ = a->result;
 }
 SavedTensor::SavedTensor(const Tensor& tensor, int result)
-    : tensor_(shallow(tensor)),
-      result_(result),
-      is_result_(true),
-      version_(tensor.impl()->storage->version()) {}
+    : kept_(shallow(tensor)), result_(result), is_result_(true) {}
 
-Tensor SavedTensor::unpack(const OperatorInfo& user, const Location& here,
-                           const std::weak_ptr<Node>& owner) const {
-  if (!tensor_.defined()) return {};
-  const Storage& storage = *tensor_.impl()->storage;
-  if (storage.version() != version_) {
-    throw EagerError(here, "backward: " + in_place_name(storage.last_writer()) + " at " +
-                               storage.last_write().to_string() + " overwrote a value that " +
-                               shown(user) + " at " + here.to_string() +
-                               " needs; write to a clone() instead");
-  }
+Tensor SavedTensor::unpack(const std::weak_ptr<Node>& owner) const {
+  if (!kept_.defined()) return {};
+  const Tensor tensor = kept_.get();
   const std::shared_ptr<Node> history = is_result_ ? owner.lock() : grad_fn_;
-  const Autograd* now = tensor_.impl()->autograd.get();
+  const Autograd* now = tensor.impl()->autograd.get();
   if ((now ? now->grad_fn : nullptr) == history && (!history || now->result == result_))
-    return tensor_;
-  Tensor alias = shallow(tensor_);
+    return tensor;
+  Tensor alias = shallow(tensor);
   Autograd& a = autograd_of(alias);
   a.grad_fn = history, a.result = result_;
   return alias;
+}
+
+bool SavedTensor::is_overwritten(const Tensor& unpacked) const {
+  return unpacked.defined() && unpacked.impl()->storage->version() != kept_.version();
+}
+
+EagerError overwritten(const Storage& storage, const std::string& user, const Location& here) {
+  return EagerError(here, "backward: " + in_place_name(storage.last_writer()) + " at " +
+                              storage.last_write().to_string() + " overwrote a value that " + user +
+                              " at " + here.to_string() + " needs; write to a clone() instead");
 }
 
 void SavedCall::add_type(const Tensor* tensor) {
@@ -250,28 +250,35 @@ const SavedTensor& SavedCall::saved(int argument, int element) const {
   const size_t i = static_cast<size_t>(first_[argument] + element);
   return i < tensors_.size() ? tensors_[i] : none;
 }
-Tensor SavedCall::tensor(int argument) const {
-  return widened(*info_, saved(argument, 0).unpack(*info_, here_, history_), here_);
+/// In the form that the derivative computes with.
+Tensor SavedCall::unpacked(const SavedTensor& saved) const {
+  Tensor tensor = saved.unpack(history_);
+  if (saved.is_overwritten(tensor))
+    throw overwritten(*tensor.impl()->storage, shown(*info_), here_);
+  return widened(*info_, std::move(tensor), here_);
 }
+Tensor SavedCall::tensor(int argument) const { return unpacked(saved(argument, 0)); }
 std::vector<Tensor> SavedCall::tensors(int argument) const {
   std::vector<Tensor> list;
-  for (int k = 0; k < element_count(argument); ++k)
-    list.push_back(widened(*info_, saved(argument, k).unpack(*info_, here_, history_), here_));
+  for (int k = 0; k < element_count(argument); ++k) list.push_back(unpacked(saved(argument, k)));
   return list;
 }
 Tensor SavedCall::result(int k) const {
   if (released_) saved(0, 0);
-  return static_cast<size_t>(k) < results_.size()
-             ? widened(*info_, results_[static_cast<size_t>(k)].unpack(*info_, here_, history_),
-                       here_)
-             : Tensor();
+  return static_cast<size_t>(k) < results_.size() ? unpacked(results_[static_cast<size_t>(k)])
+                                                  : Tensor();
 }
 bool SavedCall::needs(int argument) const {
   for (int i = first_[argument]; i < first_[argument + 1]; ++i)
     if (owner_->edges[static_cast<size_t>(i)].node) return true;
   return false;
 }
+void SavedCall::forget() const {
+  for (const SavedTensor& t : tensors_) t.forget();
+  for (const SavedTensor& t : results_) t.forget();
+}
 void SavedCall::release() {
+  forget();
   tensors_.clear(), results_.clear();
   released_ = info_->derivative->saves != 0;
 }
@@ -377,6 +384,7 @@ void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* re
     a.grad_fn = k + 1 < count ? node : std::move(node);
     a.result = k;
   }
+  end_complete_run();
 }
 
 void take_history(const Tensor& tensor, const Tensor& source) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "taper/exporter/eager/boxed.h"
+#include "taper/exporter/eager/kept_tensor.h"
 #include "taper/exporter/eager/operator_info.h"
 #include "taper/exporter/eager/small_vector.h"
 
@@ -44,6 +45,8 @@ class Node {
   virtual Location here() const { return {}; }
   /// Frees what was saved for backward.
   virtual void release() {}
+  /// Frees what a checkpoint computed again; another backward computes it once more.
+  virtual void forget() {}
   /// The gradient of input `i`, in that input's own shape and dtype: undoes the broadcast and the
   /// promotion.
   virtual Tensor fit(size_t, const Tensor& gradient) const { return gradient; }
@@ -83,7 +86,7 @@ inline Autograd& autograd_of(const Tensor& t) {
   return *a;
 }
 
-/// A tensor that is kept for backward. It notices if somebody overwrote the elements.
+/// A tensor that is kept for backward, with its place on the tape.
 class SavedTensor {
  public:
   SavedTensor() = default;
@@ -92,17 +95,17 @@ class SavedTensor {
   /// Result `result` of the node that keeps it. The link to the node is left out; otherwise the
   /// node would keep itself alive.
   SavedTensor(const Tensor& tensor, int result);
-  /// The tensor as it was, on the tape. A result needs `owner`, the node that keeps it. Throws
-  /// EagerError if the storage was written since then; the message names both places.
-  Tensor unpack(const OperatorInfo& user, const Location& here,
-                const std::weak_ptr<Node>& owner) const;
+  /// The tensor as it was, on the tape. A result needs `owner`, the node that keeps it.
+  Tensor unpack(const std::weak_ptr<Node>& owner) const;
+  /// Whether somebody wrote the elements of the tensor that `unpack` gave since it was kept.
+  bool is_overwritten(const Tensor& unpacked) const;
+  void forget() const { kept_.forget(); }
 
  private:
-  Tensor tensor_;
+  KeptTensor kept_;
   std::shared_ptr<Node> grad_fn_;
   int result_ = 0;
   bool is_result_ = false;
-  uint64_t version_ = 0;
 };
 
 /// The arguments of a call, kept for backward. It keeps the sizes and dtypes of all tensors, and
@@ -142,6 +145,7 @@ class SavedCall {
     return types_[static_cast<size_t>(first_[info_->argument_count] + k)].dtype;
   }
   void release();
+  void forget() const;
 
  private:
   struct Type {
@@ -156,6 +160,7 @@ class SavedCall {
     return {s.begin(), s.end()};
   }
   const SavedTensor& saved(int argument, int element) const;
+  Tensor unpacked(const SavedTensor& saved) const;
   const OperatorInfo* info_;
   Location here_;
   Node* owner_;
@@ -259,6 +264,9 @@ Tensor fit_gradient(const Tensor& gradient, std::span<const Dim> sizes, DType dt
 /// The tensor that a hook returned in place of a gradient. Throws EagerError if its sizes or dtype
 /// differ from those of the gradient.
 Tensor checked_replacement(const Tensor& gradient, const Tensor& replaced, const Location& here);
+/// The error for a kept value that was overwritten. The message names the write, and the call of
+/// `user` that needs the value.
+EagerError overwritten(const Storage& storage, const std::string& user, const Location& here);
 /// A new handle on the same elements, off the tape.
 Tensor shallow(const Tensor& tensor);
 

@@ -7,61 +7,67 @@ namespace {
 
 class CustomNode final : public Node {
  public:
-  CustomNode(CustomFunction function, std::vector<Tensor> inputs, std::vector<Tensor> results,
-             Location here)
+  CustomNode(CustomFunction function, const std::vector<Tensor>& inputs,
+             const std::vector<Tensor>& results, Location here)
       : function_(std::move(function)),
-        inputs_(std::move(inputs)),
-        results_(std::move(results)),
+        inputs_(inputs.begin(), inputs.end()),
+        results_(results.begin(), results.end()),
         here_(here) {
-    result_count = static_cast<int>(results_.size());
-    for (const std::vector<Tensor>* list : {&inputs_, &results_})
-      for (const Tensor& t : *list) versions_.push_back(t.impl()->storage->version());
+    result_count = static_cast<int>(results.size());
   }
   Gradients backward(const Gradients& gradients) override {
     if (released_)
       throw EagerError(here_, "backward: the values that " + function_.name +
                                   " saved were freed by an earlier backward(); pass retain_graph = "
                                   "true to it");
-    for (size_t i = 0; i < inputs_.size(); ++i)
-      check_unchanged("input", i, inputs_[i], versions_[i]);
-    for (size_t i = 0; i < results_.size(); ++i)
-      check_unchanged("result", i, results_[i], versions_[inputs_.size() + i]);
+    const std::vector<Tensor> inputs = unpacked("input", inputs_);
+    const std::vector<Tensor> results = unpacked("result", results_);
     Gradients given = gradients;  // a result that nobody used has a gradient of zero
     for (size_t i = 0; i < given.size(); ++i)
       if (!given[i].defined())
-        given[i] = call<ops::full>(here_, results_[i].sizes(), Scalar(0), results_[i].dtype());
-    Gradients result = function_.backward(inputs_, results_, given);
-    if (result.size() != inputs_.size())
+        given[i] = call<ops::full>(here_, results[i].sizes(), Scalar(0), results[i].dtype());
+    Gradients result = function_.backward(inputs, results, given);
+    if (result.size() != inputs.size())
       throw EagerError(here_, function_.name + ": backward gave " + std::to_string(result.size()) +
-                                  " gradients for " + std::to_string(inputs_.size()) + " inputs");
+                                  " gradients for " + std::to_string(inputs.size()) + " inputs");
     for (size_t i = 0; i < result.size(); ++i) {
       if (!result[i].defined()) continue;
-      if (!same_sizes(result[i].sizes(), inputs_[i].sizes()))
+      if (!same_sizes(result[i].sizes(), inputs[i].sizes()))
         throw EagerError(here_, function_.name + ": backward gave a gradient of size " +
                                     to_string(result[i].sizes()) + " for input " +
-                                    std::to_string(i) + " of size " +
-                                    to_string(inputs_[i].sizes()));
-      result[i] = cast(result[i], inputs_[i].dtype(), here_);
+                                    std::to_string(i) + " of size " + to_string(inputs[i].sizes()));
+      result[i] = cast(result[i], inputs[i].dtype(), here_);
     }
     return result;
   }
-  void release() override { inputs_.clear(), results_.clear(), released_ = true; }
+  void release() override {
+    forget();
+    inputs_.clear(), results_.clear(), released_ = true;
+  }
+  void forget() override {
+    for (const SavedTensor& t : inputs_) t.forget();
+    for (const SavedTensor& t : results_) t.forget();
+  }
   std::string name() const override { return function_.name; }
   Location here() const override { return here_; }
 
  private:
-  void check_unchanged(const char* what, size_t i, const Tensor& t, uint64_t version) const {
-    if (t.impl()->storage->version() != version)
-      throw EagerError(here_, std::string("backward: ") + what + " " + std::to_string(i) + " of " +
-                                  function_.name + " was overwritten at " +
-                                  t.impl()->storage->last_write().to_string() +
-                                  "; write to a clone() instead");
+  std::vector<Tensor> unpacked(const char* what, const std::vector<SavedTensor>& saved) const {
+    std::vector<Tensor> tensors;
+    for (size_t i = 0; i < saved.size(); ++i) {
+      const Tensor& t = tensors.emplace_back(saved[i].unpack({}));
+      if (saved[i].is_overwritten(t))
+        throw EagerError(here_, std::string("backward: ") + what + " " + std::to_string(i) +
+                                    " of " + function_.name + " was overwritten at " +
+                                    t.impl()->storage->last_write().to_string() +
+                                    "; write to a clone() instead");
+    }
+    return tensors;
   }
 
   bool released_ = false;
   CustomFunction function_;
-  std::vector<Tensor> inputs_, results_;
-  std::vector<uint64_t> versions_;  // of the inputs, then of the results
+  std::vector<SavedTensor> inputs_, results_;  // results off the tape
   Location here_;
 };
 
@@ -94,6 +100,7 @@ std::vector<Tensor> apply(const CustomFunction& function, const std::vector<Tens
     results[k].impl()->autograd->grad_fn = node;
     results[k].impl()->autograd->result = static_cast<int>(k);
   }
+  end_complete_run();
   return results;
 }
 

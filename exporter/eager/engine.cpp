@@ -108,7 +108,7 @@ class Walk {
     if (recorder() != nullptr) scope.emplace(node->here().known() ? node->here() : here_);
     const Gradients inputs = node->backward(gradients);
     gradients.clear();
-    if (!keep_) node->release();
+    keep_ ? node->forget() : node->release();
     for (size_t i = 0; i < node->edges.size() && i < inputs.size(); ++i) {
       const Edge& edge = node->edges[i];
       if (!edge.node || !inputs[i].defined() || (capturing_ && !needed_.contains(edge.node.get())))

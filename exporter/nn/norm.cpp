@@ -75,6 +75,7 @@ Tensor BatchNorm::normalize_and_track(const Tensor& input, Location here) {
   const auto [output, mean, inverse_deviation, new_mean, new_var] =
       call<ops::_native_batch_norm_legit_functional>(input, weight, bias, running_mean, running_var,
                                                      true, momentum, options_.eps);
+  if (eager::computes_again()) return output;  // a checkpoint's first run has counted the batch
   eager::NoGrad guard;
   num_batches_tracked.add_(1);
   if (options_.momentum) {

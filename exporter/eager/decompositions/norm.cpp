@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/checkpoint.h"
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/all.h"
 
@@ -54,6 +55,7 @@ Results normalize(const char* name, BatchNorm b) {
   const auto [out, mean, invstd, running_mean, running_var] =
       call<ops::_native_batch_norm_legit_functional>(b.input, b.weight, b.bias, b.running_mean,
                                                      b.running_var, true, b.momentum, b.eps);
+  if (computes_again()) return {out, mean, invstd};
   NoGrad guard;
   b.running_mean.copy_(running_mean.detach());
   b.running_var.copy_(running_var.detach());
@@ -98,7 +100,7 @@ TAPER_DECOMPOSITION(instance_norm) {
       "instance_norm",
       {input.reshape(sizes), repeated(a.tensor<"weight">()), repeated(a.tensor<"bias">()), means,
        vars, a.boolean<"use_input_stats">(), a.real<"momentum">(), a.real<"eps">()});
-  if (a.boolean<"use_input_stats">() && running_mean.defined()) {
+  if (a.boolean<"use_input_stats">() && running_mean.defined() && !computes_again()) {
     NoGrad guard;
     running_mean.copy_(mean(means.reshape({batch, channels}), {0}));
     running_var.copy_(mean(vars.reshape({batch, channels}), {0}));

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/checkpoint.h"
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/all.h"
 #include "taper/exporter/eager/promotion.h"
@@ -57,6 +58,7 @@ TAPER_DECOMPOSITION(native_dropout) {
   if (a.has<"train">() && !a.boolean<"train">())
     return {clone(input), ones_like(input, DType::boolean)};
   Generator& generator = default_generator();
+  before_draw(generator.state());
   auto [result, mask, next] = call<ops::taper_native_dropout>(generator.state(), input, p);
   generator.state().copy_(next);
   return {result, mask};

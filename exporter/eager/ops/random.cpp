@@ -1,6 +1,7 @@
 #include "taper/exporter/eager/ops/random.h"
 
 #include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/checkpoint.h"
 #include "taper/exporter/eager/text.h"
 
 namespace taper::eager {
@@ -21,11 +22,13 @@ Generator& default_generator() {
 void manual_seed(int64_t seed) { default_generator().seed(seed); }
 
 Tensor rand(const Dims& size, DType dtype, Generator& generator, Location here) {
+  before_draw(generator.state());
   auto [values, next] = call<ops::taper_rand>(here, generator.state(), size, std::optional(dtype));
   generator.state().copy_(next, here);
   return values;
 }
 Tensor randn(const Dims& size, DType dtype, Generator& generator, Location here) {
+  before_draw(generator.state());
   auto [values, next] = call<ops::taper_randn>(here, generator.state(), size, std::optional(dtype));
   generator.state().copy_(next, here);
   return values;
@@ -40,6 +43,7 @@ Tensor dropout(const Tensor& input, double p, bool train, Generator& generator, 
   if (!(p >= 0 && p <= 1))
     throw EagerError(here, "dropout: p must be in [0, 1], not " + to_text(p));
   if (!train || p == 0) return input;
+  before_draw(generator.state());
   auto [result, mask, next] = call<ops::taper_native_dropout>(here, generator.state(), input, p);
   generator.state().copy_(next, here);
   return result;

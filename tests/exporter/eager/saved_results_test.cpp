@@ -17,13 +17,17 @@ namespace {
 
 using testing::IsEmpty;
 
+std::vector<Tensor> leaves;  // all that were made
+
+Tensor as_leaf(const Tensor& values) {
+  return leaves.emplace_back(values.detach().set_requires_grad());
+}
 /// A leaf with elements in (0, 1), which every function here can take.
 Tensor leaf(const Ints& sizes, int64_t seed = 1) {
   Generator generator(seed);
-  const Tensor x = randn(Dims(sizes.begin(), sizes.end()), DType::f32, generator);
-  return sigmoid(x).detach().set_requires_grad();
+  return as_leaf(sigmoid(randn(Dims(sizes.begin(), sizes.end()), DType::f32, generator)));
 }
-Tensor matrix() { return (leaf({3, 3}) + eye(3) * 3).detach().set_requires_grad(); }
+Tensor matrix() { return as_leaf(leaf({3, 3}) + eye(3) * 3); }
 Tensor integers(const std::vector<int64_t>& values, const Ints& sizes) {
   return Tensor::from(values, sizes);
 }
@@ -113,7 +117,7 @@ std::map<const Operator*, Call> calls_of_rules() {
   RULE(_linalg_solve_ex, a, b, true, false);
   RULE(linalg_inv_ex, a, false);
   RULE(_linalg_det, a);
-  const Tensor positive = matmul(mT(a), a).detach().set_requires_grad();
+  const Tensor positive = as_leaf(matmul(mT(a), a));
   RULE(linalg_cholesky_ex, positive, false, false);
   RULE(linalg_qr, a, "reduced");
   RULE(_linalg_eigh, a, "L", true);
@@ -177,6 +181,27 @@ TEST(saved_results, of_every_rule_must_not_be_overwritten) {
                            "overwrote a value that " + name.substr(0, name.find('.')) + " at")
           << "result " << k;
     }
+  }
+}
+
+TEST(saved_results, of_every_rule_are_computed_again_in_a_checkpoint) {
+  leaves.clear();
+  const std::map<const Operator*, Call> calls = calls_of_rules();
+  const auto gradients = [](const std::vector<Tensor>& results) {
+    for (const Tensor& t : leaves) t.set_grad({});
+    results[0].backward(ones_like(results[0]));
+    std::vector<std::vector<float>> all;
+    for (const Tensor& t : leaves)
+      if (t.grad().defined()) all.push_back(t.grad().to_vector<float>());
+    EXPECT_FALSE(all.empty());
+    return all;
+  };
+  for (const auto& [op, call] : calls) {
+    SCOPED_TRACE(info_of(*op).name);
+    int runs = 0;
+    const auto counted = [&, &call = call](const std::vector<Tensor>&) { return ++runs, call(); };
+    EXPECT_EQ(gradients(checkpoint(counted, {})), gradients(call()));
+    EXPECT_EQ(runs, 2);
   }
 }
 
