@@ -55,7 +55,7 @@ Tensor divided_by_count(const Tensor& dy, const Dims& sizes, const Ints& dims,
 }
 
 /// Shared evenly among the elements of a mask.
-Tensor share(const Tensor& dy, const Tensor& mask, const Ints& dims) {
+Tensor share_along(const Tensor& dy, const Tensor& mask, const Ints& dims) {
   const Dims sizes = mask.sizes();
   const Tensor equal = to(mask, dy.dtype());
   return equal * (with_dims_kept(dy, sizes, dims) / sum(equal, dims, true));
@@ -63,11 +63,11 @@ Tensor share(const Tensor& dy, const Tensor& mask, const Ints& dims) {
 
 /// Among those equal to the extreme. A NaN is equal to none: the gradient is NaN, as in PyTorch.
 Tensor share_among_equal(const Tensor& dy, const Tensor& x, const Tensor& y, const Ints& dims) {
-  return share(dy, eq(x, with_dims_kept(y, x.sizes(), dims)), dims);
+  return share_along(dy, eq(x, with_dims_kept(y, x.sizes(), dims)), dims);
 }
 /// The same for `max` and `min` of all elements, where NaN counts as equal to NaN, as in PyTorch.
 Tensor share_among_all(const Tensor& dy, const Tensor& x, const Tensor& y) {
-  return share(dy, logical_or(eq(x, y), logical_and(isnan(x), isnan(y))), {});
+  return share_along(dy, logical_or(eq(x, y), logical_and(isnan(x), isnan(y))), {});
 }
 
 /// Element i becomes element i - by, `fill` where there is none.

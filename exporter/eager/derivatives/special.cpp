@@ -2,14 +2,13 @@
 #include "taper/exporter/eager/ops/special.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager::derivatives {
 namespace {
-
-constexpr double pi = 3.14159265358979323846;
 
 /// The derivative with respect to the first argument is not known in closed form.
 void refuse_gradient(bool wanted, const char* op) {
@@ -40,10 +39,10 @@ TAPER_DERIVATIVE(special_zeta, "self", "other") {
 // 1 divided by the density of the normal distribution
 TAPER_DERIVATIVE(special_ndtri, "result") {
   const Tensor y = saved.result();
-  return {dy * exp(y * y * 0.5) * std::sqrt(2 * pi)};
+  return {dy * exp(y * y * 0.5) * std::sqrt(2 * std::numbers::pi)};
 }
 TAPER_DERIVATIVE(special_erfcx, "self", "result") {
-  return {dy * (saved.tensor<"self">() * saved.result() * 2 - 2 / std::sqrt(pi))};
+  return {dy * (saved.tensor<"self">() * saved.result() * 2 - 2 / std::sqrt(std::numbers::pi))};
 }
 TAPER_DERIVATIVE(frexp_Tensor, "result1") {
   // ldexp divides exactly, also where 2^exponent is no number of the dtype
