@@ -40,6 +40,12 @@ OPEN_RESULTS = {"sort": [1], "topk": [1], "kthvalue": [1], "median.dim": [1], "n
                 "_ctc_loss": [1],
                 # vectors have no sign, and eigenvalues no order: tests/kernels/matrices_test.cpp compares them
                 "svd": [0, 2], "linalg_svd": [0, 2], "_linalg_svd": [0, 2], "linalg_eigh": [1], "_linalg_eigh": [1]}
+# Operators that refuse complex numbers here: they factor matrices, draw numbers, or have no form for them.
+WITHOUT_COMPLEX = set("""_linalg_det _linalg_slogdet _linalg_solve_ex cholesky_inverse cholesky_solve feature_dropout ldexp linalg_cholesky
+    linalg_cholesky_ex linalg_cond linalg_det linalg_inv linalg_inv_ex linalg_lu linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve
+    linalg_matrix_exp linalg_matrix_power linalg_matrix_rank linalg_pinv linalg_qr linalg_slogdet linalg_solve linalg_solve_ex
+    linalg_solve_triangular log_softmax logaddexp logcumsumexp logdet logsumexp lu_solve lu_unpack pinverse rand rand_like randn
+    randn_like rms_norm scatter_reduce softmax uniform_""".split()) | {"scatter.reduce"}
 ORDERS = {"sort", "msort", "argsort", "argsort.stable", "topk", "kthvalue", "median.dim", "nanmedian.dim", "mode"}
 
 
@@ -187,6 +193,15 @@ def tensors_of(args, kwargs):
             yield f"kwargs.{name}", a
 
 
+def refuses_complex(name, args, kwargs):
+    """Whether Taper has no form of the operator for complex numbers, or drops no imaginary parts where PyTorch does."""
+    is_complex = any(t.is_complex() for _, t in tensors_of(args, kwargs))
+    asked = [a for a in (*args, *kwargs.values()) if isinstance(a, torch.dtype)]
+    if name.startswith(("_to_copy", "to.")) and is_complex:
+        return any(d.is_floating_point or not (d.is_complex or d == torch.bool) for d in asked)
+    return (is_complex or torch.complex64 in asked) and bool({name, name.split(".")[0]} & WITHOUT_COMPLEX)
+
+
 def flat_results(results):
     if isinstance(results, (list, tuple)):
         return [r for part in results for r in flat_results(part)]
@@ -230,6 +245,8 @@ def tolerances(overload, args, kwargs, results):
 
 def add_case(file, name, overload, args, kwargs, limit, differentiate=True):
     """Runs the overload in PyTorch and records it; gives whether it was new."""
+    if refuses_complex(name, args, kwargs):
+        raise Unsupported("no form for complex numbers")
     schema = overload._schema
     mutates = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
     encoded = [file.argument(a, str(schema.arguments[i].real_type)) for i, a in enumerate(args)]

@@ -46,7 +46,7 @@ def seed_of(result):
     return torch.view_as_complex(seed) if result.is_complex() else seed.to(result.dtype)
 
 
-def case(identity, name, *args, rtol=None, **kwargs):
+def case(identity, name, *args, rtol=None, only_results=False, **kwargs):
     base, _, overload = name.partition(".")
     function = getattr(getattr(torch.ops.aten, base), overload or "default")
     args = list(args)
@@ -62,7 +62,7 @@ def case(identity, name, *args, rtol=None, **kwargs):
     entry["results"] = [text(r) for r in results]
     wanted = [r for r in results if r.requires_grad]
     entry["gradients"] = {}
-    if wanted:
+    if wanted and not only_results:
         try:
             gradients = torch.autograd.grad(wanted, list(leaves.values()), [seed_of(r) for r in wanted], allow_unused=True)
         except RuntimeError:  # `where` of a real and a complex tensor has none in PyTorch
@@ -94,7 +94,7 @@ def whole(name, *more, **named):
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(3)
-    for name in ("abs angle sgn exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh sigmoid neg reciprocal square "
+    for name in ("abs angle sgn exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh sigmoid silu neg reciprocal square "
                  "conj conj_physical _conj _conj_physical resolve_conj resolve_neg real imag view_as_real isnan isinf isfinite isreal "
                  "logical_not sum mean prod clone").split():
         whole(name)
@@ -107,6 +107,13 @@ def main():
     case("log/axes", "log", c(-1, 1, 1j, -1j, 2))
     case("tanh/large", "tanh", c(50 + 1j, -50 + 1j, 0.1 + 1.5707j, 100 - 2j))
     case("sigmoid/large", "sigmoid", c(60 + 1j, -60 + 1j, 0.1 + 3j, 100 - 2j))
+    for name in "asin acos atan asinh acosh atanh".split():
+        case(f"{name}/quadrants", name, c(2 + 0.5j, -2 + 0.5j, -2 - 0.5j, 2 - 0.5j, 0.1 + 3j, 0.1 - 3j))
+    case("tanh/pole", "tanh", c(0.3 + 1.5j, 4 + 1.57j, -7 - 1.6j, 12 + 1.5707j))
+    case("nan_to_num/0", "nan_to_num", c(complex(float("nan"), 1), complex(2, float("inf"))), only_results=True)
+    case("linspace/0", "linspace", 1, 3, 4, dtype=torch.complex64)
+    case("sigmoid_backward/0", "sigmoid_backward", z(3), z(3))
+    case("tanh_backward/0", "tanh_backward", z(3), z(3))
     case("exp/large", "exp", c(-100 + 1j, 80 + 3j, 1j))
     case("reciprocal/large", "reciprocal", c(3e15 + 4e15j, 3e-15 + 4e-15j))
     case("div/large", "div.Tensor", c(3e25 + 4e25j, 3e-25 + 4e-25j), c(1e25 - 2e25j, -1e-25 + 1e-25j))

@@ -80,6 +80,7 @@ TAPER_COMPLEX(div_Scalar_mode) {
   return {div(a.tensor<"self">(), a.scalar<"other">())};
 }
 TAPER_COMPLEX_FORM(neg, by_parts)
+TAPER_COMPLEX_FORM(nan_to_num, by_parts)
 TAPER_COMPLEX(reciprocal) {
   const Pair z = pair<"self">(a);
   return {complex_of(Pair{ones_like(z.re), {}} / z)};

@@ -37,13 +37,11 @@ Pair hyperbolic_sine(const Pair& z) {
 Pair hyperbolic_cosine(const Pair& z) {
   return {mul(cosh(z.re), cos(z.im)), mul(sinh(z.re), sin(z.im))};
 }
-// With t = tanh(a) and u = tan(b): (t (1 + u^2) + u i / cosh(a)^2) / (1 + t^2 u^2). Nothing
-// overflows: u is finite for every f32, and 1 / cosh(a)^2 = 4e / (1 + e)^2 with e = exp(-2 |a|).
+// (sinh a cosh a + i sin b cos b) / (sinh^2 a + cos^2 b). From |a| = 20 on, the result is 1 or -1.
 Pair hyperbolic_tangent(const Pair& z) {
-  const Tensor t = tanh(z.re), u = tan(z.im), u2 = mul(u, u);
-  const Tensor below = add(mul(mul(t, t), u2), 1), e = exp(mul(abs(z.re), -2));
-  const Tensor secant2 = div(mul(e, 4), square(add(e, 1)));
-  return {div(mul(t, add(u2, 1)), below), div(mul(u, secant2), below)};
+  const Tensor a = clamp(z.re, -20, 20), s = sinh(a), c = cos(z.im);
+  const Tensor below = add(mul(s, s), mul(c, c));
+  return {div(mul(s, cosh(a)), below), div(mul(sin(z.im), c), below)};
 }
 
 /// iz, and back.
@@ -53,6 +51,26 @@ Pair sine(const Pair& z) { return over_i(hyperbolic_sine(times_i(z))); }
 Pair cosine(const Pair& z) { return hyperbolic_cosine(times_i(z)); }
 Pair tangent(const Pair& z) { return over_i(hyperbolic_tangent(times_i(z))); }
 
+// W. Kahan, "Branch cuts for complex elementary functions, or much ado about nothing's sign bit",
+// 1987. `below` and `above` are the roots of 1 - z and 1 + z.
+Pair arc_sine(const Pair& z) {
+  const Pair below = square_root(one(z) - z), above = square_root(one(z) + z);
+  return {atan2(z.re, (below * above).re), asinh((conjugate(below) * above).im)};
+}
+Pair arc_cosine(const Pair& z) {
+  const Pair below = square_root(one(z) - z), above = square_root(one(z) + z);
+  return {mul(atan2(below.re, above.re), 2), asinh((conjugate(above) * below).im)};
+}
+Pair area_cosine(const Pair& z) {
+  const Pair below = square_root(z - one(z)), above = square_root(z + one(z));
+  return {asinh((conjugate(below) * above).re), mul(atan2(below.im, above.re), 2)};
+}
+Pair area_sine(const Pair& z) { return over_i(arc_sine(times_i(z))); }
+Pair area_tangent(const Pair& z) {
+  return (logarithm_of_one_plus(z) - logarithm_of_one_plus(-z)) * Scalar(0.5);
+}
+Pair arc_tangent(const Pair& z) { return over_i(area_tangent(times_i(z))); }
+
 // 1 / (1 + e^-z), or e^z / (1 + e^z): the form whose power does not overflow
 Pair logistic(const Pair& z) {
   const Tensor right = ge(z.re, 0);
@@ -60,6 +78,8 @@ Pair logistic(const Pair& z) {
   const Pair above = {masked_fill(small.re, right, 1), masked_fill(small.im, right, 0)};
   return above / (one(z) + small);
 }
+
+Pair swish(const Pair& z) { return z * logistic(z); }
 
 }  // namespace
 
@@ -78,6 +98,23 @@ TAPER_COMPLEX_FORM(tan, of_self<tangent>)
 TAPER_COMPLEX_FORM(sinh, of_self<hyperbolic_sine>)
 TAPER_COMPLEX_FORM(cosh, of_self<hyperbolic_cosine>)
 TAPER_COMPLEX_FORM(tanh, of_self<hyperbolic_tangent>)
+TAPER_COMPLEX_FORM(asin, of_self<arc_sine>)
+TAPER_COMPLEX_FORM(acos, of_self<arc_cosine>)
+TAPER_COMPLEX_FORM(atan, of_self<arc_tangent>)
+TAPER_COMPLEX_FORM(asinh, of_self<area_sine>)
+TAPER_COMPLEX_FORM(acosh, of_self<area_cosine>)
+TAPER_COMPLEX_FORM(atanh, of_self<area_tangent>)
 TAPER_COMPLEX_FORM(sigmoid, of_self<logistic>)
+TAPER_COMPLEX_FORM(silu, of_self<swish>)
+
+// what joint graphs of PyTorch call
+TAPER_COMPLEX(sigmoid_backward) {
+  const Pair y = pair_of(a.tensor<"output">());
+  return {complex_of(pair_of(a.tensor<"grad_output">()) * conjugate(y * (one(y) - y)))};
+}
+TAPER_COMPLEX(tanh_backward) {
+  const Pair y = pair_of(a.tensor<"output">());
+  return {complex_of(pair_of(a.tensor<"grad_output">()) * conjugate(one(y) - y * y))};
+}
 
 }  // namespace taper::eager::complex_forms

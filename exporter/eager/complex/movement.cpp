@@ -28,6 +28,10 @@ TAPER_COMPLEX(copy) {
 
 TAPER_COMPLEX_FORM(full, by_parts_with_numbers)
 TAPER_COMPLEX_FORM(fill_Scalar, by_parts_with_numbers)
+TAPER_COMPLEX(linspace) {
+  return {complex_of(
+      {linspace(a.scalar<"start">(), a.scalar<"end">(), a.integer<"steps">(), DType::f32), {}})};
+}
 TAPER_COMPLEX_FORM(scalar_tensor, by_parts_with_numbers)
 TAPER_COMPLEX_FORM(empty_memory_format, by_parts)
 TAPER_COMPLEX_FORM(empty_strided, by_parts)

@@ -54,7 +54,7 @@ Tensor slope(const Tensor& self, int64_t dim, double spacing, int64_t edge_order
   if (proves_less(extent, Dim(edge_order + 1)))
     throw EagerError("gradient: dim " + std::to_string(dim) + " of " + to_string(self.sizes()) +
                      " must have at least " + std::to_string(edge_order + 1) + " elements");
-  const Tensor x = is_floating(self.dtype()) ? self : cast(self, DType::f32);
+  const Tensor x = is_inexact(self.dtype()) ? self : cast(self, DType::f32);
   const auto part = [&](Dim from, Dim to) { return slice(x, dim, from, to); };
   const auto at = [&](int64_t i) {
     return i < 0 ? part(extent + Dim(i), extent + Dim(i + 1)) : part(i, i + 1);

@@ -190,6 +190,21 @@ TEST(recorded_check, allows_f32_a_ten_thousandth) {
               HasSubstr("within 0.02"));
 }
 
+TEST(recorded_check, compares_complex_numbers_by_their_magnitude) {
+  const std::string model = data("pt2/complex_numbers.pt2"),
+                    calls = data("pt2/complex_numbers.io.safetensors");
+  for (const std::string& file : {model, exported(model, "complex")}) {
+    const Outcome o = taper_command("check", file, calls);
+    EXPECT_EQ(o.code, success) << o.out << o.err;
+    EXPECT_THAT(o.out, HasSubstr("within 0.0001"));
+  }
+  io::Array far = io::read_safetensors(calls).at("set0.output.0").clone();
+  far.values<Complex64>()[0].imag += 0.1f;
+  const Outcome o = taper_command("check", model, changed(calls, "set0.output.0", far));
+  EXPECT_NE(o.code, success);
+  EXPECT_THAT(o.out, testing::ContainsRegex("element 0 is .*j, not .*j"));
+}
+
 /// The weights are int8, the computation is f32.
 TEST(recorded_check, allows_int8_weights_what_f32_takes) {
   const std::string model = data("pt2/torchao_int8.pt2"),

@@ -64,16 +64,19 @@ TEST(torch_legacy, reads_complex_numbers_but_no_lazy_conjugates) {
                       tuple(number(1)) + "\x89" + hooks + notes) +
                 "R");
   };
-  Bytes file = checkpoint(complex_tensor(""));
-  const int64_t count = 3;  // of six floats
-  std::memcpy(file.data() + file.size() - 6 * sizeof(float) - 8, &count, 8);
+  const auto complex_checkpoint = [&](const std::string& notes) {
+    Bytes file = checkpoint(complex_tensor(notes));
+    const int64_t count = 3;  // of six floats
+    std::memcpy(file.data() + file.size() - 6 * sizeof(float) - 8, &count, 8);
+    return file;
+  };
+  const Bytes file = complex_checkpoint("");
   const Array z = parse_torch_legacy(file, "x").at("z");
   EXPECT_EQ(z.dtype, DType::c64);
   EXPECT_EQ(z.values<Complex64>()[0].real, 2);
   EXPECT_EQ(z.values<Complex64>()[1].imag, 5);
-  EXPECT_FILE_ERROR(
-      parse_torch_legacy(checkpoint(complex_tensor(dict(text("conj") + "\x88"))), "x"),
-      "tensor 'z' is a lazy conjugate; save x.resolve_conj()");
+  EXPECT_FILE_ERROR(parse_torch_legacy(complex_checkpoint(dict(text("conj") + "\x88")), "x"),
+                    "tensor 'z' is a lazy conjugate; save x.resolve_conj()");
 }
 
 TEST(torch_legacy, descends_to_the_state_dict_and_cuts_the_prefix) {
