@@ -111,6 +111,17 @@ TEST(roi_align, is_differentiable_twice) {
       [&](const std::vector<Tensor>& v) { return squares(ps_roi_pool(v[0], rois, 1, 2, 3).first); },
       {x.detach()});
 }
+TEST(roi_align, gives_no_gradient_through_boxes_without_samples) {
+  const Tensor rois = Tensor::from(std::vector<float>{0, nan, 0, 2, 2, 0, 3, 3, 1, 1}, {2, 5});
+  for (const int64_t ratio : {-1, 2}) {
+    const Tensor x = ones({1, 4, 3, 3}).set_requires_grad();
+    sum(roi_align(x, slice(rois, 0, 0, 1), 1, 2, 2, ratio)).backward();
+    EXPECT_EQ(max(abs(x.grad())).item(), 0);
+  }
+  const Tensor x = ones({1, 4, 3, 3}).set_requires_grad();
+  sum(roi_align(x, rois, 1, 2, 2, -1, /*aligned=*/true)).backward();
+  EXPECT_EQ(max(abs(x.grad())).item(), 0);
+}
 TEST(roi_align, is_computed_in_f32_for_halves) {
   for (const DType half : {DType::f16, DType::bf16}) {
     const Tensor x = random_tensor({2, 6, 5, 7}).to(half);

@@ -18,8 +18,8 @@ Tensor images_of(const Tensor& rois) { return to(column(rois, 0), DType::i64); }
 
 /// How a side of each box is cut into bins and samples, as the kernel does.
 struct Sides {
-  Tensor start, end;  // (count)
-  Dim bins, size;     // of the box, and of the image
+  Tensor start, end;  ///< (count)
+  Dim bins, size;     ///< of the box, and of the image
   int64_t sampling_ratio;
 };
 
@@ -28,7 +28,9 @@ struct Sides {
 Tensor bin_weights(const Sides& s) {
   const DType dtype = s.start.dtype();
   const Tensor bin = div(sub(s.end, s.start), dim_as_tensor(s.bins, dtype));
-  Tensor samples = s.sampling_ratio > 0 ? full_like(bin, Scalar(s.sampling_ratio)) : ceil(bin);
+  // A box that is turned over has no samples, nor has one with a NaN.
+  Tensor samples = s.sampling_ratio > 0 ? full_like(bin, Scalar(s.sampling_ratio))
+                                        : where(gt(bin, 0), ceil(bin), Scalar(0));
   const Tensor none = zeros({Dim(1)}, dtype);
   const Dim most = s.sampling_ratio > 0 ? Dim(s.sampling_ratio)
                                         : element_as_dim(to(max(cat({samples, none})), DType::i64),
