@@ -54,6 +54,8 @@ Tensor scatter_step(const ViewStep& step, const Tensor& source, const Tensor& va
     return value.transpose(at(step, 1).value(), at(step, 2).value(), here);
   if (op == &ops::view_as_real) return call<ops::view_as_complex>(here, value.contiguous(here));
   if (op == &ops::view_as_complex) return call<ops::view_as_real>(here, value);
+  if (op == &ops::view_dtype)
+    return call<ops::view_dtype>(here, value.contiguous(here), source.dtype());
   if (op == &ops::view || op == &ops::unsqueeze || op == &ops::squeeze_dim ||
       op == &ops::squeeze_dims || op == &ops::alias ||
       (op == &ops::expand && same(value.numel(), source.numel())))  // adds at most dimensions of 1

@@ -27,6 +27,7 @@
 #include "taper/kernels/shapes/random.h"
 #include "taper/kernels/shapes/recurrent.h"
 #include "taper/kernels/shapes/reduction.h"
+#include "taper/kernels/shapes/reinterpret.h"
 #include "taper/kernels/shapes/resampling.h"
 #include "taper/kernels/shapes/softmax.h"
 #include "taper/kernels/shapes/view.h"

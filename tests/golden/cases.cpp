@@ -31,11 +31,22 @@ Scalar number_of(const Json& v) {
 }
 
 DType parse_dtype(const std::string& name) {
-  static const std::map<std::string, DType> dtypes = {
-      {"bool", DType::boolean}, {"uint8", DType::u8},      {"int8", DType::i8},
-      {"int16", DType::i16},    {"int32", DType::i32},     {"int64", DType::i64},
-      {"float16", DType::f16},  {"bfloat16", DType::bf16}, {"float32", DType::f32},
-      {"float64", DType::f64},  {"complex64", DType::c64}};
+  static const std::map<std::string, DType> dtypes = {{"bool", DType::boolean},
+                                                      {"uint8", DType::u8},
+                                                      {"int8", DType::i8},
+                                                      {"int16", DType::i16},
+                                                      {"int32", DType::i32},
+                                                      {"int64", DType::i64},
+                                                      {"float16", DType::f16},
+                                                      {"bfloat16", DType::bf16},
+                                                      {"float32", DType::f32},
+                                                      {"float64", DType::f64},
+                                                      {"complex64", DType::c64},
+                                                      {"uint16", DType::u16},
+                                                      {"uint32", DType::u32},
+                                                      {"uint64", DType::u64},
+                                                      {"float8_e4m3fn", DType::f8_e4m3fn},
+                                                      {"float8_e5m2", DType::f8_e5m2}};
   const auto at = dtypes.find(name);
   if (at == dtypes.end()) throw NotHere("dtype " + name);
   return at->second;
