@@ -104,13 +104,18 @@ def varied_example(model):
 
 
 def export(example, shapes):
-    """Follows the model's Python, or its bytecode where Python decides by a number, such as `len` of a symbolic size."""
+    """An exported program, made in the first way that works, as a user would try them.
+
+    PyTorch cannot solve some conditions on symbolic sizes, and can leave them to the run. Where Python decides by a number, such
+    as `len` of a symbolic size, PyTorch can follow the bytecode.
+    """
     call = dict(args=tuple(example.inputs), dynamic_shapes=shapes)
     try:
         return torch.export.export(example.module, strict=False, **call)
     except Exception as first:
-        with contextlib.suppress(Exception):
-            return torch.export.export(example.module, strict=True, **call)
+        for way in (dict(strict=False, prefer_deferred_runtime_asserts_over_guards=True), dict(strict=True)):
+            with contextlib.suppress(Exception):
+                return torch.export.export(example.module, **call, **way)
         raise first
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -188,6 +189,20 @@ eager::Overload with_scalar(const Node& node, const eager::Overload& overload) {
 
 }  // namespace
 
+namespace {
+
+/// The step of `arange(rows, -rows, -1.0, dtype=int64)` as an integer, as the bounds are. Any other
+/// argument as it is.
+Argument whole_step(const Node& node, const Parameter& parameter, const Argument& given) {
+  const auto* step = std::get_if<double>(&given);
+  if (step == nullptr || parameter.name != "step" || std::trunc(*step) != *step ||
+      std::abs(*step) > 1e9 || find(node, "dtype") == nullptr)
+    return given;
+  return static_cast<int64_t>(*step);
+}
+
+}  // namespace
+
 /// The arguments in the row's order. A number in the place of a tensor takes its dtype from the
 /// tensors of the call.
 std::vector<Boxed> Executor::bind(const Node& node, const eager::Overload& overload,
@@ -208,7 +223,7 @@ std::vector<Boxed> Executor::bind(const Node& node, const eager::Overload& overl
     const Parameter& p = info.arguments[i];
     const bool written = i == 0 && overload.in_place;
     if (const Argument* given = find(node, written ? "self" : p.name))
-      boxed.push_back(box(info, p, *given, beside, owned));
+      boxed.push_back(box(info, p, whole_step(node, p, *given), beside, owned));
     else if (p.has_fallback || p.optional)
       boxed.push_back(owned.fallback(p));
     else
