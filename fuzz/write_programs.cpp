@@ -177,6 +177,23 @@ int main(int count, char** arguments) {
     exporter.write(folder / "pooling.taper", {.target = Target("portable")});
   }
   {
+    // complex numbers: views of another dtype than their input, constant, state and buffer
+    const Tensor factors = polar(ones({3}), eager::randn({3}));
+    Tensor total = zeros({3}, DType::c64);
+    total.set_name("total");
+    Exporter exporter;
+    exporter.method("forward",
+                    [&](Tensor z, Tensor pairs) {
+                      const Tensor turned = z * factors;
+                      total.copy_(total + turned[0]);
+                      return std::tuple(turned, view_as_real(flip(z, {0})),
+                                        abs(cat({view_as_complex(pairs), imag(z)}, 0)));
+                    },
+                    {input("z", {batch, 3}, DType::c64), input("pairs", {batch, 3, 2})},
+                    {"turned", "flipped", "sizes"});
+    exporter.write(folder / "complex.taper", {.target = Target("portable")});
+  }
+  {
     using Tensors = std::vector<Tensor>;
     Tensor total = zeros({3});
     total.set_name("total");

@@ -85,6 +85,10 @@ void Optimizer::add_group(const std::vector<Tensor>& parameters, double lr) {
     text += " " + eager::to_string(parameter.sizes());
     check().require(parameter.is_leaf(), text + " is the result of an operation, not a leaf");
     check().require(parameter.requires_grad(), text + " does not want a gradient");
+    check().require(!is_complex(parameter.dtype()),
+                    text +
+                        " is complex; train its parts (view_as_real), and call view_as_complex "
+                        "in the model");
     check().require(known.insert(parameter.impl()).second, text + " is given twice");
   }
   Group group;

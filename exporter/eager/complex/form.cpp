@@ -16,7 +16,7 @@ class PartArguments {
     std::copy_n(arguments, info.argument_count, boxed_);
   }
   template <class Part>
-  Results call(const OperatorInfo& info, const Part& part, bool numbers) {
+  Results call(const OperatorInfo& info, const Part& part, bool factors) {
     for (int i = 0; i < info.argument_count; ++i) {
       Boxed& b = boxed_[i];
       if (!b.present) continue;
@@ -24,7 +24,7 @@ class PartArguments {
         replace(b, part);
       else if (b.kind == Kind::dtype && is_complex(static_cast<DType>(b.integer())))
         b = Boxed::of(DType::f32);
-      else if (info.arguments[i].kind == Kind::scalar && !numbers)
+      else if (info.arguments[i].kind == Kind::scalar && !factors)
         b = Boxed::of(Scalar(0));
     }
     Results results(static_cast<size_t>(info.schema.result_count));
@@ -60,8 +60,8 @@ Results real_parts(const OperatorInfo& info, const Boxed* arguments) {
       .call(
           info, [](const Pair& z) { return z.re; }, true);
 }
-Results imaginary_parts(const OperatorInfo& info, const Boxed* arguments, bool numbers) {
-  return PartArguments(info, arguments).call(info, imaginary, numbers);
+Results imaginary_parts(const OperatorInfo& info, const Boxed* arguments, bool factors) {
+  return PartArguments(info, arguments).call(info, imaginary, factors);
 }
 Results joined(const Results& re, const Results& im) {
   Results results;

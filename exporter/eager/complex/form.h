@@ -26,10 +26,10 @@ std::string describe_no_complex_form(const OperatorInfo& info);
 namespace complex_forms {
 
 /// The operator applied to the real parts of its arguments, or to the imaginary parts. Tensors that
-/// are not floating (indices, masks) stay. `numbers`: whether Scalars count as real parts, so that
-/// the imaginary ones are 0.
+/// are not floating (indices, masks) stay. `factors`: whether Scalars multiply both parts;
+/// otherwise they are real numbers, whose imaginary parts are 0.
 Results real_parts(const OperatorInfo& info, const Boxed* arguments);
-Results imaginary_parts(const OperatorInfo& info, const Boxed* arguments, bool numbers);
+Results imaginary_parts(const OperatorInfo& info, const Boxed* arguments, bool factors);
 /// The complex results of two real calls; bool and integer results are those of the first.
 Results joined(const Results& re, const Results& im);
 

@@ -122,6 +122,10 @@ TEST(optimizer, says_at_the_line_that_makes_it_which_parameter_does_not_fit) {
             "LBFGS: parameter 0 (1) does not want a gradient");
   EXPECT_EQ(refusal([&] { RMSprop({a.clone()}); }),
             "RMSprop: parameter 0 (1) is the result of an operation, not a leaf");
+  const Tensor z = Tensor::from<Complex64>({{1, 2}}, {1}).set_requires_grad();
+  EXPECT_EQ(refusal([&] { Adam({z}); }),
+            "Adam: parameter 0 (1) is complex; train its parts (view_as_real), and call "
+            "view_as_complex in the model");
   EXPECT_EQ(refusal([&] { Muon({b}); }), "Muon: it takes matrices, parameter 'fc.bias' is (2)");
 }
 
