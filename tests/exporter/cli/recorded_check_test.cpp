@@ -202,7 +202,7 @@ TEST(recorded_check, compares_complex_numbers_by_their_magnitude) {
   far.values<Complex64>()[0].imag += 0.1f;
   const Outcome o = taper_command("check", model, changed(calls, "set0.output.0", far));
   EXPECT_NE(o.code, success);
-  EXPECT_THAT(o.out, testing::ContainsRegex("element 0 is .*j, not .*j"));
+  EXPECT_THAT(o.out, testing::ContainsRegex("element 0 of call 0 is .*j, not .*j"));
 }
 
 /// The weights are int8, the computation is f32.
