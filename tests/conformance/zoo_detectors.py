@@ -14,10 +14,10 @@ import zoo_models
 from exportable_detectors import exportable
 
 # Thresholds are near the scores that random weights give, so that there are detections.
-WITH_ANCHORS = dict(min_size=96, max_size=128, score_thresh=0.009)
 WITH_PROPOSALS = dict(min_size=96, max_size=128, rpn_pre_nms_top_n_test=200, rpn_post_nms_top_n_test=50)
 # So few candidates that torchvision filters the boxes of all classes at once: its other way sorts equal scores anyhow.
 SINGLE_SHOT = dict(topk_candidates=100)
+WITH_ANCHORS = SINGLE_SHOT | dict(min_size=96, max_size=128, score_thresh=0.009)
 DETECTORS = {
     "fasterrcnn_resnet50_fpn": WITH_PROPOSALS,
     "fasterrcnn_resnet50_fpn_v2": WITH_PROPOSALS,
@@ -27,7 +27,6 @@ DETECTORS = {
     "maskrcnn_resnet50_fpn_v2": WITH_PROPOSALS,
     "keypointrcnn_resnet50_fpn": WITH_PROPOSALS | dict(num_classes=2),
     "retinanet_resnet50_fpn": WITH_ANCHORS,
-    "retinanet_resnet50_fpn_v2": WITH_ANCHORS,
     "fcos_resnet50_fpn": WITH_ANCHORS,
     "ssd300_vgg16": SINGLE_SHOT,
     "ssdlite320_mobilenet_v3_large": SINGLE_SHOT,
