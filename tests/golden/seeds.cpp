@@ -16,9 +16,8 @@ namespace {
 constexpr int64_t pool_size = 64;
 
 DType dtype_named(const std::string& name) {
-  for (const DType d : {DType::boolean, DType::u8, DType::i8, DType::i16, DType::i32, DType::i64,
-                        DType::f16, DType::bf16, DType::f32, DType::f64, DType::c64})
-    if (name == name_of(d)) return d;
+  for (int i = 0; i < dtype_count; ++i)
+    if (const auto d = static_cast<DType>(i); name == name_of(d)) return d;
   throw std::runtime_error("there is no dtype '" + name + "'");
 }
 

@@ -8,9 +8,9 @@ namespace taper::eager {
 
 /// The same bytes as elements of another dtype. The sizes stay if elements have the same size. If
 /// they are smaller, the last dimension grows, and its stride must be 1. If they are larger, the
-/// last dimension shrinks, and sizes, strides and the offset must be divisible. It has a derivative
-/// only for the same dtype.
-inline Tensor view(const Tensor& self, DType dtype, Location here = Location::current()) {
+/// last dimension shrinks, and sizes, strides and the offset must be divisible. It has no
+/// derivative.
+inline Tensor view_dtype(const Tensor& self, DType dtype, Location here = Location::current()) {
   return call<ops::view_dtype>(here, self, dtype);
 }
 
