@@ -184,8 +184,8 @@ Node node_of(const Json& json) {
   Node node;
   node.target = json.at("target").text();
   node.inputs = list_of(json.at("inputs"), named_argument);
-  resolve_alias(node);
   node.outputs = list_of(json.at("outputs"), argument_of);
+  resolve_alias(node);
   if (json.has("name") && !json.at("name").is_null()) node.name = json.at("name").text();
   for (size_t i = 0; node.name.empty() && i < node.outputs.size(); ++i)
     node.name = name_of(node.outputs[i]);

@@ -462,6 +462,18 @@ TEST(pt2_model, names_gradients_after_their_parameters) {
                   "net.2.bias.grad", "net.3.weight.grad", "net.3.bias.grad"));
 }
 
+TEST(pt2_model, asserts_what_functional_assertions_say) {
+  Model model = Model::load(tests::test_data("pt2/asserted_with_token.pt2"));
+  EXPECT_EQ(refusal([&] { model.forward({eager::ones({3, 4})}); }), "nothing was refused");
+  EXPECT_THAT(refusal([&] {
+                model.forward({eager::full({3, 4}, 50.0)});
+              }),
+              HasSubstr("the sum is below 100"));
+  const auto graph = trace("forward", model.function(), model.input_specs(), model.output_names());
+  ASSERT_EQ(graph->checks().size(), 2u);
+  EXPECT_EQ(graph->checks()[1].message, "the sum is below 100");
+}
+
 // PyTorch 2.15 runs this program, but its gradients are not those of the model.
 TEST(pt2_model, refuses_a_joint_export_whose_gradients_are_wrong) {
   EXPECT_THAT(refusal([] { Model::load(tests::test_data("pt2_refused/joint_attention.pt2")); }),
