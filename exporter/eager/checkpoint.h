@@ -19,14 +19,14 @@ namespace taper::eager {
 /// generators. Checkpoints may be nested, `create_graph` works, and a traced training step computes
 /// the values again in the program.
 ///
-/// The function must do the same both times. It is copied; what it captures by reference must live
-/// until backward. The second call ends by an exception as soon as
-/// backward has what it needs; so the function must let exceptions pass, and what it does
-/// besides computing happens twice. Running statistics of batch norms are updated once.
+/// The function must do the same both times. It is copied, and what it captures by reference must
+/// live until backward. The second call ends by an exception as soon as backward has what it needs.
+/// So the function must let exceptions pass. What it does besides computing happens twice, but
+/// running statistics of batch norms are updated once. Inputs, and tensors that the function
+/// captures, stay in memory.
 ///
 /// `backward` throws EagerError if the second call keeps other tensors than the first, or if an
-/// input was overwritten in between. Inputs, and tensors that the function captures, stay in
-/// memory.
+/// input was overwritten in between.
 std::vector<Tensor> checkpoint(
     const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function,
     const std::vector<Tensor>& inputs, Location here = Location::current());
