@@ -1,6 +1,7 @@
 #include "taper/exporter/nn/activation.h"
 
 #include "taper/exporter/eager/eager.h"
+#include "taper/exporter/eager/text.h"
 #include "taper/exporter/nn/init.h"
 
 namespace taper::nn {
@@ -21,6 +22,15 @@ Tensor GELU::forward(const Tensor& x, Location here) {
 }
 Tensor LeakyReLU::forward(const Tensor& x, Location here) {
   return call<ops::leaky_relu>(here, x, Scalar(negative_slope_));
+}
+
+RReLU::RReLU(double lower, double upper, Location here) : lower_(lower), upper_(upper) {
+  if (!(lower <= upper))
+    throw EagerError(here, "RReLU: lower " + eager::to_text(lower) + " must be at most upper " +
+                               eager::to_text(upper));
+}
+Tensor RReLU::forward(const Tensor& x, Location here) {
+  return eager::rrelu(x, lower_, upper_, training(), here);
 }
 
 PReLU::PReLU(int64_t num_parameters, double init) {

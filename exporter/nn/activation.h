@@ -60,6 +60,19 @@ class LeakyReLU : public Layer {
   double negative_slope_;
 };
 
+/// LeakyReLU whose slope is drawn for each element from [lower, upper) in training. eval() uses
+/// their mean. Xu et al., "Empirical evaluation of rectified activations", 2015.
+class RReLU : public Layer {
+ public:
+  /// Throws EagerError if lower is above upper.
+  explicit RReLU(double lower = 1.0 / 8, double upper = 1.0 / 3,
+                 Location here = Location::current());
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  double lower_, upper_;
+};
+
 /// LeakyReLU with a trained slope: one for all, or one for each channel (dimension 1).
 class PReLU : public Layer {
  public:

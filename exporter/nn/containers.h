@@ -1,6 +1,8 @@
 #pragma once
 #include <concepts>
+#include <initializer_list>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,62 @@ namespace taper::nn {
 /// Modules of one kind. The elements of a member are called "blocks.0", "blocks.1", ….
 template <class M>
 using ModuleList = std::vector<M>;
+
+/// Parameters that are called "weights.0", "weights.1", ….
+using ParameterList = std::vector<Parameter>;
+
+/// Members with names that are chosen at run time, in the order in which they came. The entry
+/// "conv" of a member `choices` is called "choices.conv".
+template <class T>
+class Dict {
+ public:
+  static constexpr bool names_entries = true;
+  Dict() = default;
+  /// Throws ExportError for a name as `insert` does.
+  Dict(std::initializer_list<std::pair<std::string, T>> entries) {
+    for (const auto& [name, value] : entries) insert(name, value);
+  }
+
+  /// Adds an entry, or replaces the one of this name. Throws ExportError for a name that is empty
+  /// or contains a dot: paths would be ambiguous.
+  T& insert(const std::string& name, T value) {
+    if (name.empty() || name.find('.') != std::string::npos)
+      throw ExportError("Dict: the name \"" + name + "\" must not be empty or contain a dot");
+    if (T* present = find(name)) return *present = std::move(value);
+    return entries_.emplace_back(name, std::move(value)).second;
+  }
+  /// Throws ExportError, which lists the names, if there is no such entry.
+  T& operator[](const std::string& name) {
+    if (T* present = find(name)) return *present;
+    std::string names;
+    for (const auto& [other, value] : entries_) names += (names.empty() ? "" : ", ") + other;
+    throw ExportError("Dict: there is no \"" + name + "\"; the names are " + names);
+  }
+  bool contains(const std::string& name) { return find(name) != nullptr; }
+  /// Whether there was such an entry.
+  bool erase(const std::string& name) {
+    return std::erase_if(entries_, [&](const auto& entry) { return entry.first == name; }) > 0;
+  }
+
+  size_t size() const { return entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+  auto begin() { return entries_.begin(); }
+  auto end() { return entries_.end(); }
+
+ private:
+  T* find(const std::string& name) {
+    for (auto& [other, value] : entries_)
+      if (other == name) return &value;
+    return nullptr;
+  }
+
+  std::vector<std::pair<std::string, T>> entries_;
+};
+
+/// Modules of one kind by name. Layers of several kinds: `ModuleDict<std::shared_ptr<Layer>>`.
+template <class M>
+using ModuleDict = Dict<M>;
+using ParameterDict = Dict<Parameter>;
 
 namespace internal {
 

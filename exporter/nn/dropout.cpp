@@ -44,4 +44,10 @@ Tensor AlphaDropout::forward(const Tensor& input, Location here) {
   return eager::alpha_dropout(input, p_, training(), here);
 }
 
+FeatureAlphaDropout::FeatureAlphaDropout(double p, Location here)
+    : p_(probability("FeatureAlphaDropout", p, here)) {}
+Tensor FeatureAlphaDropout::forward(const Tensor& input, Location here) {
+  return eager::feature_alpha_dropout(input, p_, training(), here);
+}
+
 }  // namespace taper::nn

@@ -42,4 +42,14 @@ class AlphaDropout : public Layer {
   double p_;
 };
 
+/// AlphaDropout of whole channels of (N, C, size…).
+class FeatureAlphaDropout : public Layer {
+ public:
+  explicit FeatureAlphaDropout(double p = 0.5, Location here = Location::current());
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  double p_;
+};
+
 }  // namespace taper::nn

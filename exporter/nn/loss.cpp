@@ -89,6 +89,19 @@ Tensor TripletMarginLoss::forward(const Tensor& anchor, const Tensor& positive,
   return call<ops::triplet_margin_loss>(here, anchor, positive, negative, o.margin, o.p, o.eps,
                                         o.swap, number(reduction()));
 }
+Tensor TripletMarginWithDistanceLoss::forward(const Tensor& anchor, const Tensor& positive,
+                                              const Tensor& negative, Location here) {
+  const PlaceScope scope(here);
+  const auto distance = [&](const Tensor& a, const Tensor& b) {
+    return options_.distance_function ? options_.distance_function(a, b)
+                                      : eager::pairwise_distance(a, b);
+  };
+  const Tensor near = distance(anchor, positive);
+  Tensor far = distance(anchor, negative);
+  if (options_.swap) far = eager::minimum(far, distance(positive, negative));
+  return reduced("TripletMarginWithDistanceLoss", eager::clamp_min(near - far + options_.margin, 0),
+                 number(reduction()));
+}
 Tensor MultiMarginLoss::forward(const Tensor& input, const Tensor& target, Location here) {
   return call<ops::multi_margin_loss>(here, input, target, Scalar(options_.p),
                                       Scalar(options_.margin), weight, number(reduction()));

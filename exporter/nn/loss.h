@@ -1,5 +1,8 @@
 // Losses as modules: `CrossEntropyLoss loss; loss(logits, labels).backward();`
 #pragma once
+#include <functional>
+#include <utility>
+
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/nn/module.h"
 #include "taper/kernels/shapes/loss.h"
@@ -287,6 +290,25 @@ class TripletMarginLoss : public LossOfThree {
 
  private:
   TripletMarginLossOptions options_;
+};
+
+struct TripletMarginWithDistanceLossOptions {
+  /// Of two tensors like anchor and positive. Absent: the 2-norm, as PairwiseDistance.
+  std::function<Tensor(const Tensor&, const Tensor&)> distance_function = nullptr;
+  double margin = 1;
+  bool swap = false;  ///< the negative's distance is the lesser of those to anchor and positive
+  Reduction reduction = Reduction::mean;
+};
+/// max(0, d(anchor, positive) - d(anchor, negative) + margin) with a distance d of your own.
+class TripletMarginWithDistanceLoss : public LossOfThree {
+ public:
+  explicit TripletMarginWithDistanceLoss(TripletMarginWithDistanceLossOptions options = {})
+      : LossOfThree(options.reduction), options_(std::move(options)) {}
+  Tensor forward(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                 Location here = Location::current()) override;
+
+ private:
+  TripletMarginWithDistanceLossOptions options_;
 };
 
 struct MultiMarginLossOptions {

@@ -45,6 +45,11 @@ template <class M>
 inline constexpr bool is_vector = false;
 template <class T, class A>
 inline constexpr bool is_vector<std::vector<T, A>> = true;
+/// nn::Dict (containers.h): entries with names.
+template <class M>
+concept Named = requires(M& member) {
+  member.begin()->first, member.begin()->second, M::names_entries;
+};
 }  // namespace internal
 
 /// The base of all modules. Like a Tensor, a copy of a module shares its parameters.
@@ -124,7 +129,8 @@ class Members {
   }
 
   /// Adds a parameter, a buffer (an undefined one is left out), a module, a pointer to a module, or
-  /// a std::vector of any of these. The elements of a vector are called "blocks.0", "blocks.1".
+  /// a std::vector or nn::Dict of any of these. The elements of a vector are called "blocks.0",
+  /// "blocks.1", those of a Dict "blocks.first".
   template <class M>
   void add(const std::string& name, M& member) {
     if constexpr (std::is_base_of_v<Module, M>)
@@ -133,6 +139,8 @@ class Members {
       if (member.defined()) tensor(path_ + name, member, std::is_base_of_v<Parameter, M>);
     } else if constexpr (internal::is_vector<M>) {
       for (size_t i = 0; i < member.size(); ++i) add(name + "." + std::to_string(i), member[i]);
+    } else if constexpr (internal::Named<M>) {
+      for (auto& [key, value] : member) add(name + "." + key, value);
     } else if constexpr (requires {
                            *member;
                            member.get();
@@ -140,8 +148,8 @@ class Members {
       if (member) add(name, *member);
     } else
       static_assert(std::is_base_of_v<Module, M>,
-                    "TAPER_MODULE takes modules, Parameters, Tensors, pointers to modules and "
-                    "std::vectors of these");
+                    "TAPER_MODULE takes modules, Parameters, Tensors, pointers to modules, and "
+                    "std::vectors and nn::Dicts of these");
   }
 
  protected:

@@ -4,6 +4,7 @@
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/nn/check.h"
 #include "taper/exporter/nn/init.h"
+#include "taper/exporter/nn/positions.h"
 
 namespace taper::nn {
 
@@ -184,6 +185,29 @@ Tensor LocalResponseNorm::forward(const Tensor& input, Location here) {
   mean = eager::constant_pad_nd(mean, {Dim(0), Dim(0), Dim(size_ / 2), Dim((size_ - 1) / 2)});
   mean = eager::avg_pool2d(mean, {size_, 1}, 1).reshape(input.sizes());
   return input / eager::pow(mean * alpha_ + k_, beta_);
+}
+
+CrossMapLRN2d::CrossMapLRN2d(int64_t size, double alpha, double beta, double k, Location here)
+    : size_(size), alpha_(alpha), beta_(beta), k_(k) {
+  if (size < 1)
+    throw EagerError(here, "CrossMapLRN2d: size must be 1 or more, got " + std::to_string(size));
+}
+
+Tensor CrossMapLRN2d::forward(const Tensor& input, Location here) {
+  const PlaceScope scope(here);
+  if (input.rank() != 4)
+    throw EagerError(here, "CrossMapLRN2d: input " + eager::to_string(input.sizes()) + " has " +
+                               std::to_string(input.rank()) + " dimensions, it takes 4");
+  const int64_t reach = (size_ - 1) / 2;  // neighbours on each side
+  const Tensor squares = input * input;
+  const Dim positions = input.size(2) * input.size(3);
+  Tensor sums = squares.reshape({input.size(0), Dim(1), input.size(1), positions});
+  sums = eager::constant_pad_nd(sums, {Dim(0), Dim(0), Dim(reach), Dim(reach)});
+  sums = eager::avg_pool2d(sums, {2 * reach + 1, 1}, 1).reshape(input.sizes()) *
+         static_cast<double>(2 * reach + 1);
+  const Tensor channel = internal::positions(input.size(1)).reshape({-1, 1, 1});
+  sums = sums + squares.slice(1, 0, 1) * (channel > reach).to(input.dtype());
+  return input * eager::pow(sums * (alpha_ / static_cast<double>(size_)) + k_, -beta_);
 }
 
 }  // namespace taper::nn

@@ -57,6 +57,14 @@ struct BatchNorm3d : BatchNorm {
       : BatchNorm(num_features, options, 5, 5, "BatchNorm3d", here) {}
 };
 
+/// For (N, C) or (N, C, size…) with any number of sizes. PyTorch's layer shares the statistics of
+/// several processes. Here is one process, so this is a BatchNorm.
+struct SyncBatchNorm : BatchNorm {
+  explicit SyncBatchNorm(int64_t num_features, BatchNormOptions options = {},
+                         Location here = Location::current())
+      : BatchNorm(num_features, options, 2, max_rank, "SyncBatchNorm", here) {}
+};
+
 struct LayerNormOptions {
   double eps = 1e-5;
   bool elementwise_affine = true;  ///< with weight, and with bias too if `bias`
@@ -174,6 +182,20 @@ class LocalResponseNorm : public Layer {
  public:
   explicit LocalResponseNorm(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1,
                              Location here = Location::current());
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  int64_t size_;
+  double alpha_, beta_, k_;
+};
+
+/// The same with the sums of PyTorch's CrossMapLRN2d, for images (N, C, H, W): an even `size`
+/// counts as size - 1 neighbours, and channel 0 belongs to the sums of all channels behind its
+/// window.
+class CrossMapLRN2d : public Layer {
+ public:
+  explicit CrossMapLRN2d(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1,
+                         Location here = Location::current());
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
 
  private:

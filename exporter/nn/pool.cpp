@@ -1,6 +1,7 @@
 #include "taper/exporter/nn/pool.h"
 
 #include "taper/exporter/eager/eager.h"
+#include "taper/exporter/eager/text.h"
 
 namespace taper::nn {
 
@@ -92,6 +93,44 @@ Tensor AdaptiveMaxPool<n>::forward(const Tensor& input, Location here) {
     return std::get<0>(call<ops::adaptive_max_pool2d>(here, input, sizes));
   else
     return std::get<0>(call<ops::adaptive_max_pool3d>(here, input, sizes));
+}
+
+FractionalMaxPool2d::FractionalMaxPool2d(FractionalMaxPool2dOptions options, Location here)
+    : options_(options) {
+  if (options.output_size.has_value() == options.output_ratio.has_value())
+    throw EagerError(here, "FractionalMaxPool2d: give either output_size or output_ratio");
+  for (const double ratio : options.output_ratio.value_or(std::array{0.5, 0.5}))
+    if (!(ratio > 0 && ratio < 1))
+      throw EagerError(here, "FractionalMaxPool2d: output_ratio " + eager::to_text(ratio) +
+                                 " must lie between 0 and 1");
+}
+
+Tensor FractionalMaxPool2d::forward(const Tensor& input, Location here) {
+  return with_indices(input, {}, here).first;
+}
+
+std::pair<Tensor, Tensor> FractionalMaxPool2d::with_indices(const Tensor& input,
+                                                            const Tensor& random_samples,
+                                                            Location here) {
+  const PlaceScope scope(here);
+  if (input.rank() != 3 && input.rank() != 4)
+    throw EagerError(here, "FractionalMaxPool2d: input " + eager::to_string(input.sizes()) +
+                               " has " + std::to_string(input.rank()) +
+                               " dimensions, it takes 3 or 4");
+  Ints output = options_.output_size.value_or(1).ints();
+  if (options_.output_ratio)
+    for (int i = 0; i < 2; ++i)
+      output[static_cast<size_t>(i)] =
+          static_cast<int64_t>(static_cast<double>(input.size(i - 2).value()) *
+                               (*options_.output_ratio)[static_cast<size_t>(i)]);
+  Tensor samples = random_samples;
+  if (!samples.defined()) {
+    const Dim batch = input.rank() == 4 ? input.size(0) : Dim(1);
+    samples = eager::rand({batch, input.size(-3), Dim(2)}, input.dtype());
+  }
+  const auto [values, indices] =
+      call<ops::fractional_max_pool2d>(input, options_.kernel_size.ints(), output, samples);
+  return {values, indices};
 }
 
 template <int n>

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "taper/exporter/nn/extents.h"
 #include "taper/exporter/nn/module.h"
@@ -103,6 +104,30 @@ class AdaptiveMaxPool : public AdaptivePool<n> {
 using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
 using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
 using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
+
+struct FractionalMaxPool2dOptions {
+  Extents<2> kernel_size;
+  std::optional<Extents<2>> output_size = std::nullopt;              ///< this or output_ratio
+  std::optional<std::array<double, 2>> output_ratio = std::nullopt;  ///< of the input, in (0, 1)
+};
+
+/// The largest element of each window. The windows begin at random distances, so that a plane
+/// shrinks by any factor. The distances are drawn in eval() too. Graham, "Fractional max-pooling",
+/// 2014.
+class FractionalMaxPool2d : public Layer {
+ public:
+  /// Throws EagerError unless exactly one of output_size and output_ratio is given.
+  explicit FractionalMaxPool2d(FractionalMaxPool2dOptions options,
+                               Location here = Location::current());
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+  /// The same, and the position of each maximum in its plane, i64, for MaxUnpool. `random_samples`
+  /// (N, C, 2) in [0, 1) decides the distances; absent: they are drawn.
+  std::pair<Tensor, Tensor> with_indices(const Tensor& input, const Tensor& random_samples = {},
+                                         Location here = Location::current());
+
+ private:
+  FractionalMaxPool2dOptions options_;
+};
 
 /// (Σ x^p)^(1/p) over each window, and 0 where the sum is not positive.
 template <int n>

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "taper/exporter/eager/decompositions/recurrent.h"
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/text.h"
 #include "taper/exporter/nn/check.h"
@@ -13,6 +14,15 @@ namespace {
 Parameter even(const Ints& sizes, int64_t hidden_size) {
   const double bound = hidden_size > 0 ? 1 / std::sqrt(static_cast<double>(hidden_size)) : 0;
   return init::uniform_(Tensor::empty(sizes), -bound, bound);
+}
+
+using eager::decompositions::Cell;
+
+/// Layers as the operators take them; packed sequences are always (time, batch, …).
+template <class Options>
+eager::decompositions::Layers packed_layers(const char* name, Cell cell, const Options& o,
+                                            bool training) {
+  return {name, cell, o.bias, o.num_layers, o.dropout, training, o.bidirectional, false};
 }
 
 /// A result without the batch of one that `with_batch` made.
@@ -93,6 +103,19 @@ Tensor Recurrent::state_or_zeros(const Tensor& state, const Tensor& input, int64
   return batched ? state : state.unsqueeze(1);
 }
 
+Tensor Recurrent::packed_state(const Tensor& state, const PackedSequence& input,
+                               int64_t extent) const {
+  const Tensor& padded = input.padded;
+  if (!padded.defined() || padded.rank() != 3 || !same(padded.size(2), Dim(input_size_)))
+    throw EagerError(place(),
+                     std::string(class_name_) + ": packed sequences must be (time, batch, " +
+                         std::to_string(input_size_) + "), they are " +
+                         (padded.defined() ? eager::to_string(padded.sizes()) : "undefined"));
+  const int64_t passes = options_.num_layers * (options_.bidirectional ? 2 : 1);
+  return state.defined() ? state
+                         : eager::zeros({Dim(passes), padded.size(1), Dim(extent)}, padded.dtype());
+}
+
 RNN::RNN(int64_t input_size, int64_t hidden_size, RNNOptions o, Location here)
     : Recurrent("RNN", 1, input_size, hidden_size,
                 {o.num_layers, o.bias, o.batch_first, o.dropout, o.bidirectional}, 0, here),
@@ -105,6 +128,16 @@ std::tuple<Tensor, Tensor> RNN::forward(const Tensor& input, const Tensor& h0, L
       with_batch(input), state_or_zeros(h0, input, hidden_size_), parameter_list(), o.bias,
       o.num_layers, o.dropout, training(), o.bidirectional, o.batch_first, here);
   return {without_batch(output, input, o.batch_first ? 0 : 1), without_batch(h, input, 1)};
+}
+
+std::tuple<PackedSequence, Tensor> RNN::forward(const PackedSequence& input, const Tensor& h0,
+                                                Location here) {
+  const PlaceScope scope(here);
+  const Tensor h = packed_state(h0, input, hidden_size_);
+  const auto results = eager::decompositions::run_layers(
+      packed_layers("RNN", relu_ ? Cell::rnn_relu : Cell::rnn_tanh, options_, training()),
+      input.padded, {h, {}}, parameter_list(), input.lengths);
+  return {PackedSequence{results[0], input.lengths}, results[1]};
 }
 
 LSTM::LSTM(int64_t input_size, int64_t hidden_size, LSTMOptions o, Location here)
@@ -126,6 +159,18 @@ std::tuple<Tensor, Tensor, Tensor> LSTM::forward(const Tensor& input, const Tens
           without_batch(c, input, 1)};
 }
 
+std::tuple<PackedSequence, Tensor, Tensor> LSTM::forward(const PackedSequence& input,
+                                                         const Tensor& h0, const Tensor& c0,
+                                                         Location here) {
+  const PlaceScope scope(here);
+  const Tensor h = packed_state(h0, input, proj_size_ > 0 ? proj_size_ : hidden_size_);
+  const Tensor c = packed_state(c0, input, hidden_size_);
+  const auto results =
+      eager::decompositions::run_layers(packed_layers("LSTM", Cell::lstm, options_, training()),
+                                        input.padded, {h, c}, parameter_list(), input.lengths);
+  return {PackedSequence{results[0], input.lengths}, results[1], results[2]};
+}
+
 GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options, Location here)
     : Recurrent("GRU", 3, input_size, hidden_size, options, 0, here) {}
 
@@ -136,6 +181,16 @@ std::tuple<Tensor, Tensor> GRU::forward(const Tensor& input, const Tensor& h0, L
       eager::gru(with_batch(input), state_or_zeros(h0, input, hidden_size_), parameter_list(),
                  o.bias, o.num_layers, o.dropout, training(), o.bidirectional, o.batch_first);
   return {without_batch(output, input, o.batch_first ? 0 : 1), without_batch(h, input, 1)};
+}
+
+std::tuple<PackedSequence, Tensor> GRU::forward(const PackedSequence& input, const Tensor& h0,
+                                                Location here) {
+  const PlaceScope scope(here);
+  const Tensor h = packed_state(h0, input, hidden_size_);
+  const auto results =
+      eager::decompositions::run_layers(packed_layers("GRU", Cell::gru, options_, training()),
+                                        input.padded, {h, {}}, parameter_list(), input.lengths);
+  return {PackedSequence{results[0], input.lengths}, results[1]};
 }
 
 RecurrentCell::RecurrentCell(const char* class_name, int64_t gates, int64_t input_size,

@@ -3,10 +3,12 @@
 // direction. Those of cells are weight_ih, weight_hh, bias_ih, bias_hh. Initial values: uniform in
 // ±1/√hidden_size.
 #pragma once
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "taper/exporter/nn/module.h"
+#include "taper/exporter/nn/packed_sequence.h"
 
 namespace taper::nn {
 
@@ -36,6 +38,9 @@ class Recurrent : public Module {
   Tensor with_batch(const Tensor& input) const;
   Tensor state_or_zeros(const Tensor& state, const Tensor& input, int64_t extent) const;
   std::vector<Tensor> parameter_list() const { return {weights_.begin(), weights_.end()}; }
+
+  /// A state for the first step of packed sequences; absent: zeros.
+  Tensor packed_state(const Tensor& state, const PackedSequence& input, int64_t extent) const;
 
   const char* class_name_;
   int64_t input_size_, hidden_size_, proj_size_;
@@ -68,6 +73,14 @@ class RNN : public Recurrent {
     eager::ModuleScope scope(name());
     return forward(input, h0, here);
   }
+  /// Sequences of different lengths: outputs for their steps, and h after the last step of each.
+  std::tuple<PackedSequence, Tensor> forward(const PackedSequence& input, const Tensor& h0 = {},
+                                             Location here = Location::current());
+  std::tuple<PackedSequence, Tensor> operator()(const PackedSequence& input, const Tensor& h0 = {},
+                                                Location here = Location::current()) {
+    eager::ModuleScope scope(name());
+    return forward(input, h0, here);
+  }
 
  private:
   bool relu_;
@@ -97,6 +110,18 @@ class LSTM : public Recurrent {
     eager::ModuleScope scope(name());
     return forward(input, h0, c0, here);
   }
+  /// Sequences of different lengths: outputs for their steps, and h and c after the last step of
+  /// each.
+  std::tuple<PackedSequence, Tensor, Tensor> forward(const PackedSequence& input,
+                                                     const Tensor& h0 = {}, const Tensor& c0 = {},
+                                                     Location here = Location::current());
+  std::tuple<PackedSequence, Tensor, Tensor> operator()(const PackedSequence& input,
+                                                        const Tensor& h0 = {},
+                                                        const Tensor& c0 = {},
+                                                        Location here = Location::current()) {
+    eager::ModuleScope scope(name());
+    return forward(input, h0, c0, here);
+  }
 };
 
 /// Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014:
@@ -109,6 +134,14 @@ class GRU : public Recurrent {
                                      Location here = Location::current());
   std::tuple<Tensor, Tensor> operator()(const Tensor& input, const Tensor& h0 = {},
                                         Location here = Location::current()) {
+    eager::ModuleScope scope(name());
+    return forward(input, h0, here);
+  }
+  /// Sequences of different lengths: outputs for their steps, and h after the last step of each.
+  std::tuple<PackedSequence, Tensor> forward(const PackedSequence& input, const Tensor& h0 = {},
+                                             Location here = Location::current());
+  std::tuple<PackedSequence, Tensor> operator()(const PackedSequence& input, const Tensor& h0 = {},
+                                                Location here = Location::current()) {
     eager::ModuleScope scope(name());
     return forward(input, h0, here);
   }

@@ -1,6 +1,8 @@
 // Layers of recurrent cells. One matrix product computes the input's part of all steps; a scan
 // computes the rest.
-#include "taper/exporter/eager/ops/recurrent.h"
+#include "taper/exporter/eager/decompositions/recurrent.h"
+
+#include <optional>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/all.h"
@@ -8,15 +10,32 @@
 namespace taper::eager::decompositions {
 namespace {
 
-enum class Cell { rnn_tanh, rnn_relu, lstm, gru };
-
 /// One layer in one direction.
 struct Weights {
   Tensor w_ih, w_hh, b_ih, b_hh;
   Tensor w_hr;  ///< only in an LSTM with projection
 };
-struct State {
-  Tensor h, c;  ///< c: only in an LSTM
+/// What all steps leave; `cells` only in an LSTM.
+struct Steps {
+  Tensor output, cells;
+};
+/// Sequences of different lengths side by side.
+struct Ends {
+  Tensor last;      ///< i64 (1, batch, 1): the last step of each
+  Tensor inside;    ///< bool (time, batch, 1): whether a step lies before the end
+  Tensor mirrored;  ///< i64 (time, batch, 1): the step in the reversed sequence
+
+  explicit Ends(const Tensor& lengths, Dim time) {
+    const Tensor step = sub(cumsum(ones({time}, DType::i64), 0), 1).reshape({-1, 1, 1});
+    const Tensor length = lengths.reshape({1, -1, 1});
+    last = sub(length, 1);
+    inside = lt(step, length);
+    mirrored = where(inside, sub(last, step), step);
+  }
+  /// The elements of x (time, batch, features) at steps (some, batch, 1).
+  static Tensor at(const Tensor& x, const Tensor& steps) {
+    return gather(x, 0, expand(steps, {steps.size(0), x.size(1), x.size(2)}));
+  }
 };
 
 /// b_ih + b_hh, or the one that is defined.
@@ -24,10 +43,8 @@ Tensor sum_of(const Tensor& b_ih, const Tensor& b_hh) {
   return !b_ih.defined() ? b_hh : !b_hh.defined() ? b_ih : add(b_ih, b_hh);
 }
 
-/// The outputs of one layer in one direction, for x (time, batch, in). Changes `state` to the state
-/// after the last step.
-Tensor run_layer(Cell cell, const Tensor& x, const Weights& w, State& state, bool reverse) {
-  const Dim last = reverse ? Dim(0) : x.size(0) - Dim(1);
+/// One layer in one direction, for x (time, batch, in).
+Steps run_steps(Cell cell, const Tensor& x, const Weights& w, const State& state, bool reverse) {
   if (cell == Cell::gru) {
     // r multiplies b_hn, too, so b_hn is not part of the input's gates.
     Tensor bias = w.b_ih, bias_hn;
@@ -37,17 +54,11 @@ Tensor run_layer(Cell cell, const Tensor& x, const Weights& w, State& state, boo
       const Tensor others = narrow(w.b_hh, 0, 0, two);
       bias = sum_of(w.b_ih, constant_pad_nd(others, {Dim(0), hidden}));
     }
-    const Tensor output =
-        std::get<0>(gru_scan(linear(x, w.w_ih, bias), state.h, w.w_hh, bias_hn, reverse));
-    state.h = select(output, 0, last);
-    return output;
+    return {std::get<0>(gru_scan(linear(x, w.w_ih, bias), state.h, w.w_hh, bias_hn, reverse)), {}};
   }
   Tensor gates = linear(x, w.w_ih, sum_of(w.b_ih, w.b_hh));
-  if (cell != Cell::lstm) {
-    const Tensor output = rnn_scan(gates, state.h, w.w_hh, cell == Cell::rnn_relu, reverse);
-    state.h = select(output, 0, last);
-    return output;
-  }
+  if (cell != Cell::lstm)
+    return {rnn_scan(gates, state.h, w.w_hh, cell == Cell::rnn_relu, reverse), {}};
   Tensor h = state.h, w_hh = w.w_hh;
   if (w.w_hr.defined()) {
     // With p = W_hr h, W_hh p = (W_hh W_hr) h. So the scan runs over the states before their
@@ -64,22 +75,32 @@ Tensor run_layer(Cell cell, const Tensor& x, const Weights& w, State& state, boo
   }
   auto [output, cells, activations] = lstm_scan(gates, h, state.c, w_hh, reverse);
   if (w.w_hr.defined()) output = linear(output, w.w_hr);
-  state = {select(output, 0, last), select(cells, 0, last)};
-  return output;
+  return {output, cells};
+}
+
+/// The outputs. Changes `state` to the state after the last step.
+Tensor run_layer(Cell cell, const Tensor& x, const Weights& w, State& state, bool reverse) {
+  const Steps steps = run_steps(cell, x, w, state, reverse);
+  const Dim last = reverse ? Dim(0) : x.size(0) - Dim(1);
+  state.h = select(steps.output, 0, last);
+  if (steps.cells.defined()) state.c = select(steps.cells, 0, last);
+  return steps.output;
+}
+
+/// The same for sequences of different lengths. The other direction begins at each end, so it runs
+/// over reversed sequences. Outputs behind the ends are zeros.
+Tensor run_packed_layer(Cell cell, const Tensor& x, const Weights& w, State& state, bool reverse,
+                        const Ends& ends) {
+  const Steps steps = run_steps(cell, reverse ? Ends::at(x, ends.mirrored) : x, w, state, false);
+  state.h = squeeze(Ends::at(steps.output, ends.last), 0);
+  if (steps.cells.defined()) state.c = squeeze(Ends::at(steps.cells, ends.last), 0);
+  const Tensor output = reverse ? Ends::at(steps.output, ends.mirrored) : steps.output;
+  return where(ends.inside, output, Scalar(0));
 }
 
 [[noreturn]] void refuse(const char* name, const std::string& what) {
   throw EagerError(std::string(name) + ": " + what);
 }
-
-struct Layers {
-  const char* name;
-  Cell cell;
-  bool has_biases;
-  int64_t count;
-  double dropout;
-  bool train, bidirectional, batch_first;
-};
 
 template <const Operator& op>
 Layers layers_of(const char* name, Cell cell, const Arguments<op>& a) {
@@ -93,9 +114,10 @@ Layers layers_of(const char* name, Cell cell, const Arguments<op>& a) {
           a.template boolean<"batch_first">()};
 }
 
-/// All layers: output, h and, for an LSTM, c.
+}  // namespace
+
 Results run_layers(const Layers& l, const Tensor& input, const State& state,
-                   const std::vector<Tensor>& params) {
+                   const std::vector<Tensor>& params, const Tensor& lengths) {
   const int64_t directions = l.bidirectional ? 2 : 1, passes = l.count * directions;
   if (l.count < 1) refuse(l.name, "num_layers must be at least 1");
   if (input.rank() != 3)
@@ -112,6 +134,11 @@ Results run_layers(const Layers& l, const Tensor& input, const State& state,
                        " parameters each, got " + std::to_string(params.size()) + " in all");
 
   Tensor x = l.batch_first ? transpose(input, 0, 1) : input;
+  std::optional<Ends> ends;
+  if (lengths.defined()) {
+    ends.emplace(lengths, x.size(0));
+    x = where(ends->inside, x, Scalar(0));  // behind the ends may lie anything
+  }
   std::vector<Tensor> h, c;
   auto next = params.begin();
   for (int64_t layer = 0; layer < l.count; ++layer) {
@@ -123,7 +150,8 @@ Results run_layers(const Layers& l, const Tensor& input, const State& state,
       if (projected) w.w_hr = *next++;
       const Dim pass(layer * directions + direction);
       State s{select(state.h, 0, pass), state.c.defined() ? select(state.c, 0, pass) : Tensor()};
-      outputs.push_back(run_layer(l.cell, x, w, s, direction == 1));
+      outputs.push_back(ends ? run_packed_layer(l.cell, x, w, s, direction == 1, *ends)
+                             : run_layer(l.cell, x, w, s, direction == 1));
       h.push_back(s.h);
       if (s.c.defined()) c.push_back(s.c);
     }
@@ -134,6 +162,8 @@ Results run_layers(const Layers& l, const Tensor& input, const State& state,
   if (!c.empty()) results.push_back(stack(c));
   return results;
 }
+
+namespace {
 
 /// One step of a cell, as a scan of one step.
 template <const Operator& op>

@@ -38,6 +38,7 @@ const std::map<std::string, Factory>& factories();
 /// Factories of one file; factories() joins them.
 std::map<std::string, Factory> layer_factories();
 std::map<std::string, Factory> sequence_factories();
+std::map<std::string, Factory> more_factories();
 
 template <class T>
 T argument(const Json& args, const char* name, T fallback) {

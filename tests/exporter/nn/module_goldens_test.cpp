@@ -9,6 +9,7 @@ const std::map<std::string, Factory>& factories() {
   static const std::map<std::string, Factory> all = [] {
     std::map<std::string, Factory> joined = layer_factories();
     joined.merge(sequence_factories());
+    joined.merge(more_factories());
     return joined;
   }();
   return all;
@@ -93,6 +94,7 @@ TEST(modules, agree_with_pytorch_on_convolutions) { compare_file("modules_conv")
 TEST(modules, agree_with_pytorch_on_norms) { compare_file("modules_norm"); }
 TEST(modules, agree_with_pytorch_on_recurrent_layers) { compare_file("modules_recurrent"); }
 TEST(modules, agree_with_pytorch_on_attention) { compare_file("modules_attention"); }
+TEST(modules, agree_with_pytorch_on_rare_ones) { compare_file("modules_more"); }
 
 }  // namespace
 }  // namespace taper::tests
