@@ -98,9 +98,10 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (place_ != Place::tensor || key_ != "dtype") return unexpected("a string");
     for (const Code& code : codes)
       if (value == code.text) return header_.entries.back().dtype = code.dtype, true;
-    fail(tensor() + ": Taper has no dtype '" + value +
-         "'; it reads BOOL, U8, U16, U32, U64, I8, I16, I32, I64, F8_E4M3, F8_E5M2, F16, BF16, F32, "
-         "F64 and C64");
+    fail(
+        tensor() + ": Taper has no dtype '" + value +
+        "'; it reads BOOL, U8, U16, U32, U64, I8, I16, I32, I64, F8_E4M3, F8_E5M2, F16, BF16, F32, "
+        "F64 and C64");
   }
   bool number_integer(number_integer_t) override { return unexpected("a negative number"); }
   bool number_float(number_float_t, const string_t&) override { return unexpected("a fraction"); }
