@@ -13,7 +13,8 @@ namespace taper::eager {
 constexpr bool is_inexact(DType d) { return is_floating(d) || is_complex(d); }
 
 /// The dtype that both convert to, by PyTorch's table. bool < integers < floating < complex; the
-/// wider one wins. u8 and i8 give i16.
+/// wider one wins. u8 and i8 give i16. Storage dtypes that have no common dtype are refused before
+/// (storage_dtypes.h).
 DType promote_types(DType a, DType b);
 
 /// The common dtype of some arguments, by PyTorch's rule; bit i of `among` stands for argument i.

@@ -8,8 +8,8 @@
 
 namespace taper::io {
 
-/// The `i`-th element, row by row, 0 ≤ i < numel(). i64 beyond 2^53 is rounded; bool is 0 or 1. Of
-/// c64, the real part.
+/// The `i`-th element, row by row, 0 ≤ i < numel(). i64 and u64 beyond 2^53 are rounded; bool is 0
+/// or 1. Of c64, the real part.
 double element(const Array& array, int64_t i);
 /// The same of any array; the imaginary part is 0 unless the array is complex.
 std::complex<double> complex_element(const Array& array, int64_t i);

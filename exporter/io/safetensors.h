@@ -27,8 +27,9 @@ struct SafeTensors {
 
 /// Reads and checks a file completely: the header's JSON has no other keys than these and none
 /// twice, every size is what dtype and shape ask for, and the ranges cover the data without overlap
-/// or hole. Throws FileError otherwise, and for dtypes that Taper does not have (U16, U32, U64,
-/// C64, F8_…, F4, F6_…): it reads BOOL, U8, I8, I16, I32, I64, F16, BF16, F32, F64.
+/// or hole. Throws FileError otherwise, and for dtypes that Taper does not have (F8_E8M0, F4,
+/// F6_…): it reads BOOL, U8, U16, U32, U64, I8, I16, I32, I64, F8_E4M3, F8_E5M2, F16, BF16, F32,
+/// F64, C64.
 SafeTensors read_safetensors(const std::filesystem::path& path);
 
 /// The same over bytes in memory; `name` stands in front of messages.

@@ -72,7 +72,7 @@ using Store = void (*)(const void* from, index_t n, void* to);
 Load loader(DType from, DType to);
 /// Converts from a compute type (f32, f64, i64) to any dtype. If both are equal, copies. A real
 /// number becomes an integer by rounding towards zero; NaN and numbers outside i64 become the
-/// smallest i64. An i64 wraps to the width of a smaller integer.
+/// smallest i64. An i64 wraps to the width of a smaller integer. u64 takes real numbers up to 2^64.
 Store storer(DType from, DType to);
 
 /// A tensor to read through a walk.

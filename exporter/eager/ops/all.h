@@ -24,4 +24,5 @@
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/resampling.h"
 #include "taper/exporter/eager/ops/softmax.h"
+#include "taper/exporter/eager/ops/storage.h"
 #include "taper/exporter/eager/ops/view.h"
