@@ -380,8 +380,9 @@ Error place_value(MethodData& m, index_t i) {
   if (extent == 0) offset = 0;  // without elements its place does not matter
   t.data = nullptr;
   // a view may have another dtype than its storage, whose address then suits other elements
-  const bool is_aligned =
-      reinterpret_cast<uintptr_t>(base) % static_cast<size_t>(size_bytes(t.dtype)) == 0;
+  const size_t alignment =
+      is_complex(t.dtype) ? alignof(Complex64) : static_cast<size_t>(size_bytes(t.dtype));
+  const bool is_aligned = reinterpret_cast<uintptr_t>(base) % alignment == 0;
   if (is_aligned && offset <= available && extent <= available - offset)
     t.data = base + offset;
   else if (m.placed || m.unbound != all_symbols)

@@ -3,6 +3,7 @@
 #include <complex>
 
 #include "taper/exporter/eager/eager.h"
+#include "taper/runtime/extension/module/module.h"
 #include "taper/tests/exporter/trace/runs_like_eager.h"
 #include "taper/tests/support/throw_message.h"
 
@@ -92,6 +93,28 @@ TEST(complex_program, keeps_a_complex_state) {
   const Tensor z = Tensor::from<std::complex<float>>({{3, 4}, {0, -1}}, {2});
   EXPECT_EQ(program.run({z})[0].to_vector<float>(), (std::vector<float>{5, 1}));
   EXPECT_EQ(program.run({z})[0].to_vector<float>(), (std::vector<float>{10, 2}));
+}
+
+// A firmware's array of floats may begin at any multiple of 4.
+TEST(complex_program, reads_pairs_at_any_place_of_floats) {
+  Exporter exporter;
+  exporter.method("forward",
+                  [](const Tensors& in) { return Tensors{clone(view_as_complex(in[0]))}; },
+                  {input("pairs", {2, 2})});
+  const std::vector<std::byte> file = exporter.write(ExportOptions{});
+  Result<Module> module =
+      Module::load(Span<const std::byte>(file.data(), static_cast<index_t>(file.size())));
+  ASSERT_TRUE(module.ok());
+  Result<Method> method = module->method("forward");
+  ASSERT_TRUE(method.ok());
+  alignas(8) float memory[1 + 4 + 16] = {0, 1, 2, 3, 4};  // 64 bytes behind the end are readable
+  const index_t sizes[] = {2, 2};
+  const Shape shape = Shape::dense(sizes);
+  ASSERT_EQ(method->bind_input(0, TensorRef{memory + 1, &shape, DType::f32}), Error::ok);
+  ASSERT_EQ(method->execute(), Error::ok);
+  const auto* z = static_cast<const Complex64*>(method->output(0).data);
+  EXPECT_EQ(z[0].real, 1);
+  EXPECT_EQ(z[1].imag, 4);
 }
 
 TEST(complex_program, is_made_of_real_kernels) {
