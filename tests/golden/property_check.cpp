@@ -203,6 +203,7 @@ class PropertyCheck {
     Tensors leaves;
     int64_t elements = 0;
     for (const auto& [path, tensor] : arguments.tensors()) {
+      if (is_complex(tensor->dtype())) return "";  // there are none of f64
       leaves.push_back(eager::clone(*tensor));
       if (!base_.at("grads").contains(path)) {
         if (is_floating(tensor->dtype())) leaves.back() = leaves.back().to(DType::f64);

@@ -76,10 +76,10 @@ class Maker {
   }
 
   Json vary_tensor(const Json& value, const Parameter& parameter) {
-    if (value.contains("complex")) throw NotHere("complex numbers are not drawn");
     if (!value.contains("tensor")) return value;
     const io::Array& pool = file_.content.at(value.at("tensor").get<std::string>());
     pool.settle_bools();
+    if (value.contains("complex")) return vary_complex(value, pool);
     eager::Ints sizes = value.contains("sizes") ? value.at("sizes").get<eager::Ints>() : pool.sizes;
     if (!value.value("kept", false))
       for (int64_t& s : sizes) s = renamed(s);
@@ -107,6 +107,25 @@ class Maker {
     const int64_t offset = chance(0.5) ? below(5) : 0;
     content_->tensors[key] = laid_out(elements, strides, offset);
     return {{"tensor", key}, {"sizes", sizes}, {"strides", strides}, {"offset", offset}};
+  }
+
+  /// Complex numbers: dense, with parts drawn from those of `pool`, (…, 2).
+  Json vary_complex(const Json& value, const io::Array& pool) {
+    const bool is_kept = value.value("kept", false);
+    eager::Ints sizes = pool.sizes;
+    sizes.pop_back();
+    if (value.contains("sizes")) sizes = value.at("sizes").get<eager::Ints>();
+    if (!is_kept)
+      for (int64_t& s : sizes) s = renamed(s);
+    sizes.push_back(2);
+    const int64_t count = std::accumulate(sizes.begin(), sizes.end(), int64_t{1},
+                                          [](int64_t a, int64_t b) { return a * b; });
+    if (count > largest_tensor) throw NotHere("too large");
+    if (count > 0 && pool.numel() == 0) throw NotHere("no elements to draw from");
+    const std::string key = "t" + std::to_string(content_->tensors.size());
+    content_->tensors[key] =
+        is_kept ? reshaped(pool, pool.dtype, sizes) : drawn(pool, pool.dtype, sizes);
+    return {{"tensor", key}, {"complex", true}};
   }
 
   /// A storage with these elements in it, at the places that strides and offset name.
