@@ -49,9 +49,9 @@ class Detector(nn.Module):
 
 
 def spread_scores(detector):
-    """Random weights give all boxes nearly the same score, and rounding would decide their order."""
+    """Random weights give all proposals nearly the same score, and rounding would decide their order."""
     for name, parameter in detector.named_parameters():
-        if re.search(r"(cls_score|cls_logits|classification_head\S*)\.weight", name):
+        if re.search(r"(cls_score|rpn\S*cls_logits)\.weight", name):
             parameter.data.mul_(8)
     return detector
 
