@@ -39,7 +39,8 @@ TOLERANCE = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7), torch.f
 OPEN_RESULTS = {"sort": [1], "topk": [1], "kthvalue": [1], "median.dim": [1], "nanmedian.dim": [1], "mode": [1], "_embedding_bag": [1, 2, 3], "embedding_bag.padding_idx": [1, 2, 3],
                 "_ctc_loss": [1],
                 # vectors have no sign, and eigenvalues no order: tests/kernels/matrices_test.cpp compares them
-                "svd": [0, 2], "linalg_svd": [0, 2], "_linalg_svd": [0, 2], "linalg_eigh": [1], "_linalg_eigh": [1]}
+                "svd": [0, 2], "linalg_svd": [0, 2], "_linalg_svd": [0, 2], "linalg_eigh": [1], "_linalg_eigh": [1],
+                "linalg_eig": [0, 1], "linalg_eigvals": [0], "_linalg_eigvals": [0]}
 # Operators that refuse complex numbers here: they factor matrices, draw numbers, or have no form for them.
 WITHOUT_COMPLEX = set("""_linalg_det _linalg_slogdet _linalg_solve_ex cholesky_inverse cholesky_solve feature_dropout ldexp linalg_cholesky
     linalg_cholesky_ex linalg_cond linalg_det linalg_inv linalg_inv_ex linalg_lu linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve

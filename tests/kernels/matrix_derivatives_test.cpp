@@ -131,6 +131,11 @@ TEST(linalg_lstsq, is_differentiable_twice) {
         },
         {random_leaf({4, 2}), random_leaf(right, 5)});
 }
+TEST(linalg_lstsq, gives_singular_values_a_gradient) {
+  expect_right_derivatives(
+      [](const Values& v) { return std::get<3>(linalg_lstsq(v[0], v[1], std::nullopt, "gelsd")); },
+      {random_leaf({4, 2}), random_leaf({4})});
+}
 TEST(linalg_lu, is_differentiable_twice) {
   for (const auto& [m, n] : {std::pair{3, 2}, {2, 3}, {3, 3}}) {
     const Values input{random_leaf({2, m, n})};

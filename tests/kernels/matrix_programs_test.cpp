@@ -1,6 +1,7 @@
 // Eigenvalues, singular values and what is made of them, in programs.
 #include "taper/tests/kernels/program_check.h"
 #include "taper/tests/kernels/some_matrices.h"
+#include "taper/tests/support/throw_message.h"
 
 namespace taper::eager {
 namespace {
@@ -60,6 +61,20 @@ TEST(pseudo_inverses, have_the_same_bits_in_programs) {
   for (const int64_t size : {1, 2, 4})
     calls.push_back({random_tensor({size * 2, 5, size}), random_tensor({size * 2, 5, 3}, 2)});
   expect_same_bits_in_program(f, {input("a", {batch, 5, n}), input("b", {batch, 5, 3})}, calls);
+}
+TEST(linalg_lstsq, must_know_whether_there_are_residuals) {
+  const Dim m = Dim::symbol("m", 1, 9);
+  const auto solution = [](const char* driver) {
+    return [driver](const Values& in) {
+      return Values{std::get<0>(linalg_lstsq(in[0], in[1], std::nullopt, driver))};
+    };
+  };
+  const std::vector<InputSpec> inputs{input("a", {m, 3}), input("b", {m, 2})};
+  EXPECT_THROW_MESSAGE(InProgram(solution("gelsd"), inputs), "use the driver \"gelsy\"");
+  std::vector<Values> calls;
+  for (const int64_t size : {1, 3, 9})
+    calls.push_back({random_tensor({size, 3}), random_tensor({size, 2}, 2)});
+  expect_same_bits_in_program(solution("gelsy"), inputs, calls);
 }
 TEST(linalg_lstsq, computes_residuals_in_programs_whatever_the_rank_is) {
   const auto f = [](const Values& in) {

@@ -146,6 +146,7 @@ namespace {
 
 struct System {
   Tensor a, b;       ///< (…, m, n), (…, m, k)
+  bool tall;         ///< m > n
   bool full_rank;    ///< the driver "gels"
   bool with_values;  ///< "gelsd" and "gelss" give the singular values
   bool with_residuals;
@@ -154,17 +155,13 @@ struct System {
 /// The solution if the matrix has full rank, by Q R: of A, or of A^T if A has fewer rows than
 /// columns. Then it is the shortest of all solutions.
 Tensor solve_full_rank(const System& system) {
-  const bool wide = proves_less(system.a.size(-2), system.a.size(-1));
-  if (!wide && !proves_at_least(system.a.size(-2), system.a.size(-1)))
-    throw EagerError("linalg_lstsq: driver \"gels\" must know which size of self " +
-                     to_string(system.a.sizes()) + " is the larger: use driver \"gelsd\"");
-  const auto [q, r] = linalg_qr(wide ? mT(system.a) : system.a);
+  const auto [q, r] = linalg_qr(system.tall ? system.a : mT(system.a));
   if (!r.is_traced() && any(eq(diagonal(r, 0, -2, -1), 0)).item<bool>())
     throw EagerError(
         "linalg_lstsq: self does not have full rank, which the driver \"gels\" needs: use driver "
         "\"gelsd\"");
-  if (wide) return matmul(q, linalg_solve_triangular(mT(r), system.b, false));
-  return linalg_solve_triangular(r, matmul(mT(q), system.b), true);
+  if (system.tall) return linalg_solve_triangular(r, matmul(mT(q), system.b), true);
+  return matmul(q, linalg_solve_triangular(mT(r), system.b, false));
 }
 
 struct Solution {
@@ -201,7 +198,11 @@ System system_of(const Tensor& self, const Tensor& b, std::string_view driver) {
     refuse_matrix("linalg_lstsq", "b must have as many rows as self " + to_string(self.sizes()), b);
   const bool with_values = driver == "gelsd" || driver == "gelss";
   const bool tall = proves_less(self.size(-1), self.size(-2));
-  return {self, columns, driver == "gels", with_values, driver != "gelsy" && tall};
+  if (driver != "gelsy" && !tall && !proves_at_least(self.size(-1), self.size(-2)))
+    throw EagerError("linalg_lstsq: the driver \"" + std::string(driver) +
+                     "\" gives residuals if self has more rows than columns, which its sizes " +
+                     to_string(self.sizes()) + " leave open: use the driver \"gelsy\"");
+  return {self, columns, tall, driver == "gels", with_values, driver != "gelsy" && tall};
 }
 
 }  // namespace

@@ -164,24 +164,32 @@ TAPER_DERIVATIVE(linalg_pinv_atol_rtol_tensor, "self", "result") {
 }
 
 // The solution is P B for the pseudo-inverse P of A. The residuals are the squares of R = A X - B,
-// and X, which makes them smallest, counts as a constant.
+// and X, which makes them smallest, counts as a constant. Results that are not computed have no
+// elements.
 TAPER_DERIVATIVE(linalg_lstsq, "self", "b", "result") {
   const Tensor a = saved.tensor<"self">();
   const bool vector = saved.sizes<"b">().size() < saved.sizes<"self">().size();
   const auto as_matrix = [&](const Tensor& t) { return vector ? column_of(t) : t; };
+  const auto counts = [](const Tensor& dy) {
+    return dy.defined() && !(dy.rank() == 1 && proves_equal(dy.size(0), Dim(0)));
+  };
   const Tensor b = as_matrix(saved.tensor<"b">()), x = as_matrix(saved.result());
   Tensor da, db;
-  if (dys[0].defined()) {
+  if (counts(dys[0])) {
     const std::optional<double> rcond =
         saved.has<"rcond">() ? std::optional(saved.real<"rcond">()) : std::nullopt;
     const Tensor dx = as_matrix(dys[0]), p = linalg_pinv(a, std::nullopt, rcond);
     accumulate(da, of_pseudo_inverse(matmul(dx, mT(b)), p, a));
     accumulate(db, matmul(mT(p), dx));
   }
-  if (dys[1].defined()) {
+  if (counts(dys[1])) {
     const Tensor dr = mul(mul(sub(matmul(a, x), b), row_of(dys[1])), 2);
     accumulate(da, matmul(dr, mT(x)));
     accumulate(db, neg(dr));
+  }
+  if (counts(dys[3])) {
+    const auto [u, s, vh] = linalg_svd(a, false);
+    accumulate(da, matmul(mul(u, row_of(dys[3])), vh));
   }
   return {da, db.defined() && vector ? squeeze(db, -1) : db};
 }
