@@ -119,6 +119,15 @@ def export(example, shapes):
         raise first
 
 
+def accepts(program, inputs):
+    """Whether the program that PyTorch exported runs. It may hold conditions that the model does not, such as whole chunks."""
+    try:
+        program.module()(*inputs)
+    except (AssertionError, RuntimeError):
+        return False
+    return True
+
+
 def record(model, mode, folder):
     """Exports and writes the files; gives what is known of the graph."""
     example = varied_example(model)
@@ -128,7 +137,7 @@ def record(model, mode, folder):
         torch.export.save(program, folder / "model.pt2")
         calls = [example.inputs]
         calls += (
-            [resized(example, mode, n) for n in CALLED[mode]]
+            [c for c in (resized(example, mode, n) for n in CALLED[mode]) if accepts(program, c)]
             if shapes
             else [resized(example, "batch", example.inputs[0].shape[0])]
         )
@@ -269,6 +278,7 @@ are random, images are small where the definition allows it, and transformers ha
 
 Each run makes two calls, or three with different sizes. It passes within {TOLERANCE}. Fixed sizes are a batch of {zoo_parts.BATCH}
 and texts of {zoo_parts.SEQUENCE}. A symbolic batch goes up to {LARGEST['batch']}, a symbolic length up to {LARGEST['sequence']}.
+A call is left out if the program that PyTorch exported refuses its size.
 An empty cell was not run. {ran} of the {listed} definitions of the list have run.
 
 *Not exported* means that there is no `.pt2`. The reason may be that the definition fails with random weights or with these libraries,
