@@ -234,10 +234,10 @@ TEST(index_put, sums_halves_in_float) {
 /// Every dtype has a record of its own or of its size: none is converted on the way.
 TEST(kernels_that_move_data, take_every_dtype_as_it_is) {
   for (const Operator* op :
-       {&ops::index_put, &ops::index_Tensor, &ops::index_select, &ops::index_copy,
-        &ops::index_fill_int_Scalar, &ops::gather, &ops::scatter_src, &ops::scatter_value,
-        &ops::embedding, &ops::masked_scatter, &ops::where_self, &ops::slice_scatter,
-        &ops::select_scatter, &ops::diagonal_scatter, &ops::as_strided_scatter, &ops::cat}) {
+       {&ops::index_Tensor, &ops::index_select, &ops::index_copy, &ops::index_fill_int_Scalar,
+        &ops::gather, &ops::scatter_src, &ops::scatter_value, &ops::embedding, &ops::masked_scatter,
+        &ops::where_self, &ops::slice_scatter, &ops::select_scatter, &ops::diagonal_scatter,
+        &ops::as_strided_scatter, &ops::cat}) {
     DTypeSet taken = 0;
     for (const Kernel* kernel : portable::all)
       if (kernel->op == op) taken |= kernel->expected[kernel->expected_count - 1].dtypes;

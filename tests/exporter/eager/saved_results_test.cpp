@@ -63,6 +63,9 @@ std::map<const Operator*, Call> calls_of_rules() {
   RULE(special_i1, x);
   RULE(special_i1e, x);
   RULE(special_log_ndtr, x);
+  RULE(special_ndtri, sigmoid(x));
+  RULE(special_erfcx, x);
+  RULE(frexp_Tensor, x);
   RULE(sigmoid, x);
   RULE(relu, x);
   RULE(pow_Tensor_Tensor, x, y);
@@ -140,6 +143,8 @@ std::map<const Operator*, Call> calls_of_rules() {
   RULE(adaptive_max_pool2d, image, two);
   RULE(adaptive_max_pool3d, volume, Ints{2, 2, 2});
   RULE(fractional_max_pool2d, image, two, two, zeros({1, 2, 2}));
+  RULE(fractional_max_pool3d, volume, Ints{2, 2, 2}, Ints{2, 2, 2}, zeros({1, 2, 3}));
+  RULE(torchvision_roi_pool, image, tensor({{0.0f, 0.0f, 0.0f, 3.0f, 3.0f}}), 1.0, Dim(2), Dim(2));
   RULE(taper_native_dropout, default_generator().state(), x, 0.5);
 
   const Tensor states = leaf({1, 2});
