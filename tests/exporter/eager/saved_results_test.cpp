@@ -143,8 +143,9 @@ std::map<const Operator*, Call> calls_of_rules() {
   RULE(adaptive_max_pool2d, image, two);
   RULE(adaptive_max_pool3d, volume, Ints{2, 2, 2});
   RULE(fractional_max_pool2d, image, two, two, zeros({1, 2, 2}));
-  RULE(fractional_max_pool3d, volume, Ints{2, 2, 2}, Ints{2, 2, 2}, zeros({1, 2, 3}));
-  RULE(torchvision_roi_pool, image, tensor({{0.0f, 0.0f, 0.0f, 3.0f, 3.0f}}), 1.0, Dim(2), Dim(2));
+  RULE(fractional_max_pool3d, volume, Ints{2, 2, 2}, Ints{2, 2, 2}, zeros({1, 1, 3}));
+  RULE(torchvision_roi_pool, image, Tensor::from<float>({0, 0, 0, 3, 3}, {1, 5}), 1.0, Dim(2),
+       Dim(2));
   RULE(taper_native_dropout, default_generator().state(), x, 0.5);
 
   const Tensor states = leaf({1, 2});
