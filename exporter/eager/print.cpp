@@ -23,7 +23,10 @@ struct Format {
   std::string plain(double v) const {
     if (boolean) return v != 0 ? "True" : "False";
     char text[64];
-    if (!floating) return std::to_string(static_cast<int64_t>(v));
+    if (!floating) {
+      std::snprintf(text, sizeof text, "%.0f", v);
+      return text;
+    }
     if (std::isnan(v)) return "nan";
     if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
     std::snprintf(text, sizeof text, scientific ? "%.4e" : whole ? "%.0f." : "%.4f", v);

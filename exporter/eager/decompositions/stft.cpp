@@ -66,7 +66,7 @@ Tensor spectra(const Arguments<op>& a, const Tensor& self) {
   const Tensor whole = whole_window(window, f, real_dtype_of(self));
   if (whole.defined()) frames = frames * whole;
   const int64_t mode = a.template boolean<"normalized">() ? 1 : 0;
-  Tensor result = is_complex(frames.dtype()) ? call<ops::_fft_c2c>(frames, Dims{2}, mode, true)
+  Tensor result = is_complex(frames.dtype()) ? call<ops::_fft_c2c>(frames, Dims{Dim(2)}, mode, true)
                                              : call<ops::_fft_r2c>(frames, Ints{2}, mode, onesided);
   result = transpose(result, 1, 2);
   if (self.rank() == 1) result = squeeze(result, 0);
@@ -140,7 +140,7 @@ void check_envelope(const Tensor& envelope) {
 /// The frames of a signal, (channel, frame, n_fft).
 Tensor frames_of(const Tensor& spectra, const Frames& f, int64_t mode, bool onesided,
                  bool complex) {
-  if (complex) return call<ops::_fft_c2c>(spectra, Dims{2}, mode, false);
+  if (complex) return call<ops::_fft_c2c>(spectra, Dims{Dim(2)}, mode, false);
   const Tensor half = onesided ? spectra : slice(spectra, 2, Dim(0), Dim(f.n_fft / 2 + 1));
   return call<ops::_fft_c2r>(half, Ints{2}, mode, Dim(f.n_fft));
 }

@@ -312,9 +312,9 @@ TEST(checkpoint, frees_a_long_chain_without_recursion) {
 TEST(checkpoint, names_the_line_of_an_error_in_the_function) {
   const Tensor x = leaf({2, 3});
   const int line = __LINE__ + 1;
-  EXPECT_THAT([&] { checkpoint([](const Tensor& t) { return matmul(t, t); }, x); },
-              ThrowsMessage<EagerError>(
-                  HasSubstr("checkpoint_test.cpp:" + std::to_string(line) + ": matmul")));
+  const auto wrong = [&] { checkpoint([](const Tensor& t) { return matmul(t, t); }, x); };
+  EXPECT_THAT(wrong, ThrowsMessage<EagerError>(
+                         HasSubstr("checkpoint_test.cpp:" + std::to_string(line) + ": matmul")));
   int calls = 0;
   const int second = __LINE__ + 1;
   const Tensor y = checkpoint([&](const Tensor& t) { return exp(calls++ ? matmul(t, t) : t); }, x);
