@@ -31,6 +31,28 @@ struct WholeSide {
   }
 };
 
+/// Boxes on images, of which each has `down` times `right` bins. `last` as in WholeSide.
+template <class T>
+struct Boxes {
+  View<const T> input, rois;
+  T scale, last;
+  index_t down, right;
+
+  /// Calls f(k, y, x, image) for each box in parallel, with its sides and the image it lies on.
+  template <class F>
+  Error for_each(Context& context, const F& f) const {
+    TAPER_TRY(check_images(context, rois, input.size(0)));
+    const index_t image_size = input.size(1) * input.size(2) * input.size(3);
+    parallel_for(context.threads, rois.size(0), [&](index_t k) {
+      const T* roi = rois.data() + k * 5;
+      f(k, WholeSide<T>(roi[2], roi[4], scale, last, down),
+        WholeSide<T>(roi[1], roi[3], scale, last, right),
+        input.data() + static_cast<index_t>(roi[0]) * image_size);
+    });
+    return Error::ok;
+  }
+};
+
 /// The largest element of a window, and its place in the plane; -1 if there is none.
 template <class T>
 void largest_of(const T* plane, index_t width, Part rows, Part columns, T& most, int32_t& at) {
@@ -48,20 +70,16 @@ Error roi_pool(Context& context, View<const T> input, View<const T> rois, double
   const auto down = static_cast<index_t>(pooled_height), right = static_cast<index_t>(pooled_width);
   const index_t channels = input.size(1), height = input.size(2), width = input.size(3);
   if (out.numel() == 0) return Error::ok;
-  TAPER_TRY(check_images(context, rois, input.size(0)));
-  parallel_for(context.threads, rois.size(0), [&](index_t k) {
-    const T* roi = rois.data() + k * 5;
-    const auto scale = static_cast<T>(spatial_scale);
-    const WholeSide<T> y(roi[2], roi[4], scale, 1, down), x(roi[1], roi[3], scale, 1, right);
-    const T* image = input.data() + static_cast<index_t>(roi[0]) * channels * height * width;
-    index_t to = k * channels * down * right;
-    for (index_t c = 0; c < channels; ++c)
-      for (index_t i = 0; i < down; ++i)
-        for (index_t j = 0; j < right; ++j, ++to)
-          largest_of(image + c * height * width, width, bin_of(i, y.bin, y.start, true, height),
-                     bin_of(j, x.bin, x.start, true, width), out.data()[to], argmax.data()[to]);
-  });
-  return Error::ok;
+  const Boxes<T> boxes{input, rois, static_cast<T>(spatial_scale), 1, down, right};
+  return boxes.for_each(
+      context, [&](index_t k, const WholeSide<T>& y, const WholeSide<T>& x, const T* image) {
+        index_t to = k * channels * down * right;
+        for (index_t c = 0; c < channels; ++c)
+          for (index_t i = 0; i < down; ++i)
+            for (index_t j = 0; j < right; ++j, ++to)
+              largest_of(image + c * height * width, width, bin_of(i, y.bin, y.start, true, height),
+                         bin_of(j, x.bin, x.start, true, width), out.data()[to], argmax.data()[to]);
+      });
 }
 
 template <class T>
@@ -80,21 +98,17 @@ Error ps_roi_pool(Context& context, View<const T> input, View<const T> rois, dou
   const auto down = static_cast<index_t>(pooled_height), right = static_cast<index_t>(pooled_width);
   const index_t channels = input.size(1), height = input.size(2), width = input.size(3);
   if (out.numel() == 0) return Error::ok;
-  TAPER_TRY(check_images(context, rois, input.size(0)));
-  parallel_for(context.threads, rois.size(0), [&](index_t k) {
-    const T* roi = rois.data() + k * 5;
-    const auto scale = static_cast<T>(spatial_scale);
-    const WholeSide<T> y(roi[2], roi[4], scale, 0, down), x(roi[1], roi[3], scale, 0, right);
-    const T* image = input.data() + static_cast<index_t>(roi[0]) * channels * height * width;
-    for (index_t c = 0; c < channels; ++c) {
-      const index_t i = c / right % down, j = c % right;
-      out.data()[k * channels + c] =
-          mean_of(image + c * height * width, width, bin_of(i, y.bin, y.start, false, height - 1),
-                  bin_of(j, x.bin, x.start, false, width - 1));
-      mapping.data()[k * channels + c] = static_cast<int32_t>(c);
-    }
-  });
-  return Error::ok;
+  const Boxes<T> boxes{input, rois, static_cast<T>(spatial_scale), 0, down, right};
+  return boxes.for_each(
+      context, [&](index_t k, const WholeSide<T>& y, const WholeSide<T>& x, const T* image) {
+        for (index_t c = 0; c < channels; ++c) {
+          const index_t i = c / right % down, j = c % right;
+          out.data()[k * channels + c] = mean_of(image + c * height * width, width,
+                                                 bin_of(i, y.bin, y.start, false, height - 1),
+                                                 bin_of(j, x.bin, x.start, false, width - 1));
+          mapping.data()[k * channels + c] = static_cast<int32_t>(c);
+        }
+      });
 }
 
 }  // namespace
