@@ -5,6 +5,7 @@
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/llm/text_model.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 
 namespace taper::cli {
 namespace {
@@ -39,10 +40,13 @@ void ModelChoice::add_to(Command& command) {
   command.option("--quantize RECIPE", quantize,
                  "store weights in a few bits: int8, int4, or a recipe of `taper quantize`");
   command.flag("--exact", exact, "compute in f32 on de-quantized weights");
+  command.option("--threads", threads, "the threads that compute; 0: one for each core")
+      .in_range(0, max_threads);
 }
 
 llm::LanguageModel ModelChoice::load() const {
   if (context < 0) throw UsageError("--context", "it must not be negative");
+  if (threads > 0) eager::set_threads(threads);
   QuantizeChoice choice;
   choice.recipe = recipe_of(quantize);
   Quantization quantization(choice, model);

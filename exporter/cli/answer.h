@@ -18,6 +18,7 @@ struct ModelChoice {
   std::string quantize;  ///< "int8", "int4", or a recipe; "": weights stay as they are
   std::string draft;     ///< "lookup", or empty
   int64_t context = 0;
+  int threads = 0;  ///< 0: one for each core
   bool exact = false;
 
   void add_to(Command& command);

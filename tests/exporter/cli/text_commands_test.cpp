@@ -281,6 +281,17 @@ TEST(taper_bench, prints_a_row_for_each_test) {
   EXPECT_THAT(taper_command("bench", m.model, "-p", "x").err, HasSubstr("'x' is no number"));
 }
 
+TEST(taper_bench, computes_with_the_threads_that_are_asked_for) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
+  const Recorded m(folder);
+  for (const char* threads : {"1", "3"}) {
+    const Outcome o =
+        taper_command("bench", m.model, "-p", "8", "-n", "0", "-r", "1", "--threads", threads);
+    EXPECT_THAT(o.out, ContainsRegex("\\| +" + std::string(threads) + " \\| pp8 ")) << o.err;
+  }
+  EXPECT_EQ(taper_command("bench", m.model, "--threads", "1000").code, usage);
+}
+
 TEST(taper_generate, writes_the_same_text_with_drafts_in_fewer_steps) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
   const Recorded m(folder);
