@@ -17,6 +17,7 @@ Error check_overlaps(MethodData& m, index_t i) {
     size_t a_bytes = 0, b_bytes = 0;
     (void)extent_bytes(a, a_bytes),
         (void)extent_bytes(b, b_bytes);  // place_values has checked that both can be counted
+    a_bytes = stored_bytes(a_bytes, a.layout), b_bytes = stored_bytes(b_bytes, b.layout);
     const uintptr_t x = reinterpret_cast<uintptr_t>(a.data),
                     y = reinterpret_cast<uintptr_t>(b.data);
     return x < y + b_bytes && y < x + a_bytes && a_bytes != 0 && b_bytes != 0;

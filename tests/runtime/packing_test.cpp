@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <functional>
 
 #include "programs.h"
@@ -422,6 +423,40 @@ TEST(stored_layout, in_blocks_holds_whole_rows_of_blocks) {
       EXPECT_EQ(loaded.method("forward").error(), c.runs ? Error::ok : Error::invalid_program);
     }
   }
+}
+
+/// The method's memory lies right behind the file, where the same weight in f32 would still be.
+TEST(stored_layout, in_blocks_takes_no_more_memory_than_its_blocks) {
+  static constexpr Packing reads[] = {{0, 1, Layout::q4_0, Layout::q4_0_panels, nullptr, nullptr}};
+  constexpr Kernel weigh_blocks =
+      make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_blocks", {}, reads);
+  const Kernel* const kernels[] = {&weigh_blocks};
+  Weighing w;
+  auto& constant = w.file.constants[w.constant];
+  constant.layout = format::Layout::q4_0, constant.sizes = {2, 4096};
+  constant.data.resize(2 * 4096 / 32 * 18);
+  const uint32_t v = w.m().value(Storage::constant, w.constant,
+                                 Weighing::fixed_shape(w.m(), {2, 4096}, {4096, 1}));
+  w.m().values[w.weight] = w.m().values[v];
+  const AlignedBytes file = w.file.bytes();
+  const size_t begin = (file.size() + 63) / 64 * 64;
+  AlignedBytes memory(begin + 4096);
+  std::memcpy(memory.data(), file.data(), file.size());
+  const Span<const std::byte> bytes(memory.data(), static_cast<index_t>(file.size()));
+
+  ErrorInfo info;
+  LoadOptions options;
+  options.info = &info;
+  AlignedBytes metadata(Program::metadata_bytes(bytes).value());
+  Result<Program> program = Program::load(bytes, kernels, metadata, options);
+  ASSERT_TRUE(program.ok()) << info.message;
+  AlignedBytes session_memory(program.value().session_bytes());
+  Result<Session> session = Session::create(program.value(), session_memory);
+  ASSERT_TRUE(session.ok());
+  const Span<std::byte> behind(memory.data() + begin, 4096);
+  const Result<Method> method =
+      Method::create(session.value(), "forward", MethodMemory(behind), &info);
+  EXPECT_TRUE(method.ok()) << info.message;
 }
 
 /// A weight in halves, which a kernel reads as it lies or in panels.
