@@ -88,6 +88,7 @@ class Executor {
   /// Calls an operator that takes or gives values of high rank. Nothing if it is no such call, or
   /// no such operator.
   std::optional<std::vector<GraphValue>> call_in_high_rank(const Node& node);
+  eager::Tensor call_fill(const Node& node, const eager::Dims& result);
   std::vector<GraphValue> call_broadcast(const Node& node, const eager::Dims& result);
   std::vector<GraphValue> call_along_dims(const Node& node, const eager::OperatorInfo& info);
   bool touches_high_rank(const Node& node) const;

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "taper/exporter/eager/ops/view.h"
-#include "taper/exporter/ir/pointwise.h"
+#include "taper/exporter/importers/pt2/elementwise.h"
 
 namespace taper::pt2 {
 namespace {
@@ -38,13 +38,8 @@ constexpr const Operator* permutations[] = {&ops::permute,     &ops::transpose_i
                                             &ops::swapaxes,    &ops::mT,
                                             &ops::movedim_int, &ops::movedim_intlist};
 constexpr const Operator* expansions[] = {&ops::expand, &ops::expand_as, &ops::broadcast_to};
-// and all pointwise operators
-constexpr const Operator* broadcasts[] = {
-    &ops::_to_copy,    &ops::to_dtype,    &ops::to_dtype_layout,    &ops::to_device,
-    &ops::rsub_Scalar, &ops::rsub_Tensor, &ops::masked_fill_Scalar, &ops::masked_fill_Tensor,
-    &ops::where_self,  &ops::clamp,       &ops::where_ScalarOther,  &ops::where_ScalarSelf,
-    &ops::dropout,
-};
+constexpr const Operator* fills[] = {&ops::zeros,     &ops::ones,     &ops::full,
+                                     &ops::new_zeros, &ops::new_ones, &ops::new_full};
 struct AlongDims {
   const Operator* op;
   std::string_view parameter;
@@ -76,7 +71,17 @@ constexpr AlongDims along_dims[] = {
     {&ops::any_dim, "dim"},
     {&ops::all_dim, "dim"},
     {&ops::logsumexp, "dim"},
+    {&ops::prod_dim_int, "dim"},
+    {&ops::var_correction, "dim"},
+    {&ops::var_dim, "dim"},
+    {&ops::std_correction, "dim"},
+    {&ops::std_dim, "dim"},
+    {&ops::linalg_vector_norm, "dim"},
+    {&ops::norm_ScalarOpt_dim, "dim"},
     {&ops::cumsum, "dim"},
+    {&ops::cumprod, "dim"},
+    {&ops::sort, "dim"},
+    {&ops::topk, "dim"},
     {&ops::softmax_int, "dim"},
     {&ops::_softmax, "dim"},
     {&ops::log_softmax_int, "dim"},
@@ -87,6 +92,7 @@ constexpr AlongDims along_dims[] = {
     {&ops::min, ""},
     {&ops::any, ""},
     {&ops::all, ""},
+    {&ops::prod, ""},
 };
 
 template <size_t n>
@@ -152,18 +158,14 @@ eager::Tensor permuted_once(const eager::Tensor& elements, Dims sizes, std::vect
   return flat(eager::permute(eager::reshape(elements, sizes), order));
 }
 
-Dim product(const Dims& sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), Dim(1),
-                         [](const Dim& a, const Dim& b) { return a * b; });
-}
-
 }  // namespace
 
 std::optional<Form> form_of(const Operator& op) {
   if (holds(layouts, op)) return Form::layout;
   if (holds(permutations, op)) return Form::permutation;
   if (holds(expansions, op)) return Form::expansion;
-  if (holds(broadcasts, op) || ir::is_pointwise(op)) return Form::broadcast;
+  if (holds(fills, op)) return Form::fill;
+  if (is_elementwise(op)) return Form::broadcast;
   if (parameter_of_dims(op)) return Form::along_dims;
   return std::nullopt;
 }
@@ -202,6 +204,11 @@ std::vector<Dims> join_repeated(const std::vector<Dims>& operands, const Dims& r
     repeats_before = std::move(repeats);
   }
   return joined;
+}
+
+Dim product(const Dims& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), Dim(1),
+                         [](const Dim& a, const Dim& b) { return a * b; });
 }
 
 HighRank permuted(HighRank value, std::vector<int64_t> order) {

@@ -21,6 +21,7 @@ enum class Form : uint8_t {
   layout,       ///< the same elements in the same order: reshape, squeeze, clone
   permutation,  ///< permute, transpose, movedim
   expansion,    ///< expand
+  fill,         ///< one number everywhere: zeros, full
   broadcast,    ///< element by element, over broadcast sizes: add, where
   along_dims,   ///< it looks at the dimensions that an argument names: select, flip, sum, cat
 };
@@ -46,6 +47,9 @@ std::vector<eager::Dims> join_repeated(const std::vector<eager::Dims>& operands,
 /// Dimension i of the result is dimension order[i] of `value`. Copies once if the dimensions can be
 /// joined to `max_rank`, and a few times otherwise.
 HighRank permuted(HighRank value, std::vector<int64_t> order);
+
+/// The number of elements.
+Dim product(const eager::Dims& sizes);
 
 eager::Tensor flat(const eager::Tensor& tensor);
 

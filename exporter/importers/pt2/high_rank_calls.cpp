@@ -151,6 +151,17 @@ TensorName Executor::hold_joined(const TensorName& name, const Dims& sizes) {
   return joined;
 }
 
+/// A tensor without dimensions that repeats its number. It has one dimension.
+Tensor Executor::call_fill(const Node& node, const Dims& result) {
+  Node one = node;
+  for (NamedArgument& input : one.inputs)
+    if (auto* name = std::get_if<TensorName>(&input.value))
+      *name = hold_joined(*name, {product(of_any_rank(*name).sizes)});
+  if (NamedArgument* size = find(one, "size")) size->value = IntegerList();
+  const std::vector<GraphValue> results = call_in_full_rank(one);
+  return eager::expand(std::get<Tensor>(results.at(0)), {product(result)});
+}
+
 std::vector<GraphValue> Executor::call_broadcast(const Node& node, const Dims& result) {
   Node joined_node = node;
   std::vector<TensorName*> names;
@@ -179,13 +190,8 @@ std::vector<GraphValue> Executor::call_along_dims(const Node& node, const Operat
     const std::vector<int64_t> dims = positions(asked, sizes.size() + (stacks ? 1 : 0));
     if (stacks) {
       const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(dims.at(0));
-      const auto product = [](auto first, auto last) {
-        Dim n = 1;
-        for (; first != last; ++first) n = n * *first;
-        return n;
-      };
       joined_dims = {1};
-      name = hold_joined(name, {product(sizes.begin(), middle), product(middle, sizes.end())});
+      name = hold_joined(name, {product({sizes.begin(), middle}), product({middle, sizes.end()})});
       return;
     }
     const Joined joined = join_around(sizes, dims);
@@ -219,11 +225,15 @@ std::optional<std::vector<GraphValue>> Executor::call_in_high_rank(const Node& n
   const std::vector<TensorName> names = results_of(node);
   if (!form || names.empty() || node.inputs.empty()) return std::nullopt;
   const std::vector<TensorName> arguments = tensors_in(node.inputs[0].value);
-  if (arguments.empty()) return std::nullopt;
+  const bool is_fill = form == Form::fill;
+  if (arguments.empty() && !is_fill) return std::nullopt;
   const Dims sizes = recorded_sizes(names[0]);
 
   std::vector<GraphValue> results;
   switch (*form) {
+    case Form::fill:
+      results.emplace_back(call_fill(node, sizes));
+      break;
     case Form::layout:
       results.emplace_back(of_any_rank(arguments[0]).elements);
       break;
@@ -249,7 +259,7 @@ std::optional<std::vector<GraphValue>> Executor::call_in_high_rank(const Node& n
   }
   for (const std::string& name : joined_names_) values_.erase(name);
   joined_names_.clear();
-  const auto memory = memory_of(of_any_rank(arguments[0]).elements);
+  const auto memory = is_fill ? nullptr : memory_of(of_any_rank(arguments[0]).elements);
   for (size_t i = 0; i < results.size() && i < names.size(); ++i) {
     const auto* elements = std::get_if<Tensor>(&results[i]);
     if (elements == nullptr) continue;

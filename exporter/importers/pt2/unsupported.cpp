@@ -117,8 +117,9 @@ class Search {
           at < 0 ? "is not known" : refusal_of(overload.info->schema.parameters[at], input.value);
       if (what.empty() || is_dtype_of_result(g, node, input.value)) continue;
       add(node, node.target + ", argument " + input.name + " " + what,
-          std::holds_alternative<ScalarType>(input.value)
-              ? "use another dtype in the model"
+          std::holds_alternative<ScalarType>(input.value) ? "use another dtype in the model"
+          : std::holds_alternative<std::complex<double>>(input.value)
+              ? "give a complex tensor instead, where the operator takes one"
               : "leave the argument out, or give it another value");
     }
   }

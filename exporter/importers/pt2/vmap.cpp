@@ -10,6 +10,7 @@
 #include "taper/exporter/eager/control_flow.h"
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/promotion.h"
+#include "taper/exporter/importers/pt2/elementwise.h"
 #include "taper/exporter/importers/pt2/executor.h"
 #include "taper/exporter/importers/pt2/targets.h"
 
@@ -27,20 +28,6 @@ constexpr std::string_view vmap_functions[] = {"_add_batch_dim", "_remove_batch_
                                                "lazy_load_decompositions"};
 constexpr const char* vmap_remedy =
     "; call run_decompositions() on the exported program before saving it";
-
-/// Operators of which each element of the result depends on one element of each broadcast tensor.
-bool is_pointwise(const Operator* op) {
-  static const std::set<const Operator*> rows{
-#define TAPER_POINTWISE_ROW(row, ...) &ops::row,
-#include "taper/kernels/pointwise.def"
-#undef TAPER_POINTWISE_ROW
-      // rows without kernels of their own
-      &ops::__and___Tensor, &ops::__or___Tensor,      &ops::__xor___Tensor,
-      &ops::__and___Scalar, &ops::__or___Scalar,      &ops::__xor___Scalar,
-      &ops::_to_copy,       &ops::to_dtype,           &ops::clone,
-      &ops::where_self,     &ops::masked_fill_Scalar, &ops::masked_fill_Tensor};
-  return rows.contains(op);
-}
 
 template <class F>
 void each_tensor(const Node& node, F&& f) {
@@ -200,7 +187,7 @@ Values Executor::call_in_vmap(const Node& node, const Levels& levels) {
   const eager::Overload overload = find_runnable(*name);
   const Operator* op = overload.info->op;
   if (op == &ops::_assert_tensor_metadata) return {};
-  if (is_pointwise(op)) return call_aligned(node, levels, false);
+  if (is_elementwise(*op)) return call_aligned(node, levels, false);
   if (overload.in_place || overload.info->number != nullptr)
     throw ExportError("is not supported inside of torch.vmap" + std::string(vmap_remedy));
   const bool looks_up = op == &ops::index_Tensor && has_whole_lists(node) &&

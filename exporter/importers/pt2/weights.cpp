@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/eager.h"
 #include "taper/runtime/program/format.h"
 
@@ -87,6 +88,10 @@ std::map<std::string, Tensor> make_tensors(const std::map<std::string, StoredTen
   std::map<std::pair<const std::byte*, DType>, std::vector<Entry>> groups;
   std::map<std::string, Tensor> tensors;
   for (auto at = stored.begin(); at != stored.end(); ++at) {
+    if (at->second.sizes.size() > static_cast<size_t>(max_rank))
+      throw ExportError(at->first + " has " + std::to_string(at->second.sizes.size()) +
+                        " dimensions, and at most " + std::to_string(max_rank) +
+                        " are possible; store it with fewer, and reshape it where it is used");
     if (at->second.storage.empty())
       tensors[at->first] = Tensor::empty(at->second.sizes, at->second.dtype);
     else

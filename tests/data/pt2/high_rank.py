@@ -1,4 +1,4 @@
-"""Records high_rank.pt2 and high_rank_sizes.pt2: values of nine to twelve dimensions between two reshapes.
+"""Records high_rank.pt2, high_rank_sizes.pt2 and high_rank_masks.pt2: values of nine to twelve dimensions between two reshapes.
 
     python high_rank.py        # needs torch 2.15 and safetensors
 """
@@ -44,6 +44,22 @@ class HighRankSizes(torch.nn.Module):
         return tokens, scaled, back
 
 
+class HighRankMasks(torch.nn.Module):
+    """Masks, tensors that are filled, and statistics. x (batch, 3, 4, 4, 8), whose batch is not known."""
+
+    def forward(self, x):
+        batch = x.shape[0]
+        nine = x.view(batch, 3, 2, 2, 2, 2, 2, 2, 2)
+        inside = (nine > 0) & (nine < 1) | torch.logical_and(nine < -1, ~nine.isnan())
+        either = inside ^ (nine > 2)
+        filled = torch.zeros(batch, 3, 2, 2, 2, 2, 2, 2, 2) + nine.new_full((batch, 3, 2, 1, 2, 1, 2, 2, 2), 0.5)
+        masked = torch.where(inside, torch.ones_like(nine), torch.full((batch, 1, 2, 2, 2, 2, 2, 2, 2), -1.0))
+        spread = nine.var(3) + nine.std((3,), correction=0) + nine.prod(3)
+        length = torch.linalg.vector_norm(nine, dim=(2, 4)).flatten(1)
+        ranked = nine.sort(1, descending=True)[0].flatten(1) + nine.topk(3, dim=1)[0].flatten(1)
+        return either.reshape(batch, -1), (filled * masked).clip(-0.4, 2).reshape(batch, -1), spread, length, ranked
+
+
 def record(name, model, calls, decompose=False, **options):
     program = torch.export.export(model, calls[0], **options)
     if decompose:
@@ -65,3 +81,5 @@ if __name__ == "__main__":
     record("high_rank_decomposed", HighRank(), calls[:1], decompose=True)
     calls = [(torch.randn(n, 4, 6, 4, 8),) for n in (2, 1, 3)]
     record("high_rank_sizes", HighRankSizes(), calls, dynamic_shapes=({0: torch.export.Dim("batch", min=1, max=8)},))
+    calls = [(torch.randn(n, 3, 4, 4, 8),) for n in (2, 1, 3)]
+    record("high_rank_masks", HighRankMasks(), calls, dynamic_shapes=({0: torch.export.Dim("batch", min=1, max=8)},))
