@@ -275,7 +275,7 @@ bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, 
     return false;
   }
   if (complex && info.op->category != Category::view && !some_kernel_fits(info, arguments))
-    throw EagerError(here, describe_no_complex_form(info));
+    throw EagerError(here, describe_no_complex_form(info.name));
   const bool taped = wants_gradient(info, arguments);
   // the write may overwrite a value that a node on the tape has saved; as in PyTorch, this is
   // detected, not avoided

@@ -29,7 +29,16 @@ bool region_shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<
                     TAPER_TEXT("pooled_width is {}, it must be below {}"));
 }
 
-/// The same for results that have the channels of input.
+/// Whether a bin takes few enough samples. A call takes time for the square of their number, and
+/// nothing can stop it.
+template <class D>
+bool sampling_is_bounded(Facts<D>& facts, int64_t sampling_ratio) {
+  return facts.require(sampling_ratio <= 256,
+                       TAPER_TEXT("sampling_ratio is {}, it must be at most 256"),
+                       D(sampling_ratio));
+}
+
+/// region_shape for results that have the channels of input.
 template <class D>
 bool pooled_region_shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& rois,
                          D pooled_height, D pooled_width, TensorType<D>& out) {
@@ -79,9 +88,7 @@ struct Rule<ops::torchvision_roi_align> {
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& rois, double,
                     D pooled_height, D pooled_width, int64_t sampling_ratio, bool,
                     TensorType<D>& out) {
-    return facts.require(sampling_ratio < int64_t{1} << 24,
-                         TAPER_TEXT("sampling_ratio is {}, it must be below 2^24"),
-                         D(sampling_ratio)) &&
+    return internal::sampling_is_bounded(facts, sampling_ratio) &&
            internal::pooled_region_shape(facts, input, rois, pooled_height, pooled_width, out);
   }
 };
@@ -106,9 +113,7 @@ struct Rule<ops::torchvision_ps_roi_align> {
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& rois, double,
                     D pooled_height, D pooled_width, int64_t sampling_ratio, TensorType<D>& out,
                     TensorType<D>& mapping) {
-    return facts.require(sampling_ratio < int64_t{1} << 24,
-                         TAPER_TEXT("sampling_ratio is {}, it must be below 2^24"),
-                         D(sampling_ratio)) &&
+    return internal::sampling_is_bounded(facts, sampling_ratio) &&
            internal::sensitive_region_shape(facts, input, rois, pooled_height, pooled_width, out,
                                             mapping);
   }

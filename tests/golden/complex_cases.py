@@ -7,7 +7,7 @@ import json
 
 import torch
 
-NAMES = {torch.complex64: "c64", torch.float32: "f32", torch.int64: "i64", torch.bool: "bool", torch.float64: "f64", torch.float16: "f16"}
+NAMES = {torch.complex64: "c64", torch.float32: "f32", torch.int64: "i64", torch.int32: "i32", torch.bool: "bool", torch.float64: "f64", torch.float16: "f16"}
 FACTORS = torch.tensor([1, -2, 0.5, 3, -1.5])
 
 
@@ -17,7 +17,7 @@ def parts(t):
 
 def text(t):
     t = t.detach()
-    elements = [str(int(x)) if t.dtype in (torch.int64, torch.bool) else f"{x:.7g}" for x in parts(t).reshape(-1).tolist()]
+    elements = [str(int(x)) if t.dtype in (torch.int64, torch.int32, torch.bool) else f"{x:.7g}" for x in parts(t).reshape(-1).tolist()]
     return f"{NAMES[t.dtype]}[{','.join(map(str, t.shape))}] = {' '.join(elements)}".rstrip()
 
 
@@ -239,6 +239,20 @@ def main():
     case("slice_scatter/0", "slice_scatter", z(4), z(2), 0, 1, 3)
     case("trace/0", "trace", z(3, 3))
     case("diff/0", "diff", z(4))
+
+    square, batch = z(3, 3), z(2, 2, 2)
+    for name in "linalg_solve_ex linalg_solve".split():
+        case(f"{name}/vector", name, square, z(3), only_results="_ex" in name, rtol=2e-5)
+    case("linalg_solve/batch", "linalg_solve", batch, z(2, 2, 3), rtol=2e-5)
+    case("linalg_solve/right", "linalg_solve", square, z(2, 3), left=False, rtol=2e-5)
+    case("linalg_inv_ex/0", "linalg_inv_ex", batch, rtol=2e-5)
+    case("linalg_inv/0", "linalg_inv", square, rtol=2e-5)
+    case("linalg_pinv/0", "linalg_pinv.atol_rtol_float", z(4, 2), rtol=2e-5)
+    case("linalg_pinv/tolerance", "linalg_pinv.atol_rtol_float", z(2, 3), rtol=0.01)
+    for triangle in "LU":
+        case(f"linalg_eigvalsh/{triangle}", "linalg_eigvalsh", z(2, 3, 3), triangle, rtol=2e-5)
+    case("linalg_svdvals/0", "linalg_svdvals", z(2, 3, 2), rtol=2e-5)
+    case("pow/zero_base", "pow.Tensor_Tensor", c(0, 0), c(2, 0.5 + 1j), only_results=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 #include "taper/exporter/eager/complex/form.h"
 
+#include <algorithm>
+#include <string_view>
 #include <unordered_map>
 
 #include "taper/exporter/eager/ops/all.h"
@@ -116,10 +118,22 @@ const ComplexForm* complex_form(const OperatorInfo& info) {
   return at != forms.end() ? at->second : nullptr;
 }
 
-std::string describe_no_complex_form(const OperatorInfo& info) {
-  return std::string(info.name) +
-         ": has no form for complex numbers; apply it to real numbers: real(x), imag(x), abs(x) or "
-         "view_as_real(x)";
+namespace {
+/// Whether the parts of a matrix have other eigenvalues, factors or solutions than the matrix.
+bool is_of_matrices(std::string_view name) {
+  static constexpr std::string_view others[] = {
+      "_linalg_", "cholesky", "lu_", "matrix_exp", "pinverse", "triangular_solve", "taper::"};
+  return name.starts_with("linalg_") ||
+         std::ranges::any_of(others, [&](std::string_view o) { return name.starts_with(o); });
+}
+}  // namespace
+
+std::string describe_no_complex_form(std::string_view name) {
+  const char* remedy =
+      is_of_matrices(name)
+          ? "use the real matrix [[re, -im], [im, re]] of twice the size"
+          : "apply it to the real numbers that you need: real(x), imag(x), abs(x), view_as_real(x)";
+  return std::string(name) + ": has no form for complex numbers; " + remedy;
 }
 
 }  // namespace taper::eager

@@ -20,8 +20,8 @@ bool has_complex(const OperatorInfo& info, const Boxed* arguments);
 /// nullptr: the operator has none. Views, kernels that move elements, and decompositions into other
 /// operators need none.
 const ComplexForm* complex_form(const OperatorInfo& info);
-/// "relu: has no form for complex numbers; …"
-std::string describe_no_complex_form(const OperatorInfo& info);
+/// "relu: has no form for complex numbers; …", for the name of an operator.
+std::string describe_no_complex_form(std::string_view name);
 
 namespace complex_forms {
 

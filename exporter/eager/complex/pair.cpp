@@ -1,5 +1,7 @@
 #include "taper/exporter/eager/complex/pair.h"
 
+#include <cmath>
+
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/ops/all.h"
 #include "taper/exporter/eager/promotion.h"
@@ -121,7 +123,8 @@ Pair square_root(const Pair& z) {
 Pair power(const Pair& x, const Pair& y) {
   const Tensor zero = is_zero(x);
   const Pair result = exponential(y * logarithm(away_from_zero(x, zero)));
-  const Tensor at_zero = where(is_zero(y), Scalar(1.0), Scalar(0.0));
+  const Tensor undefined = where(is_zero(y), Scalar(1.0), Scalar(std::nan("")));
+  const Tensor at_zero = where(gt(y.re, 0), zeros_like(y.re), undefined);
   return {where(zero, at_zero, result.re), without_zeros(imaginary(result), zero)};
 }
 Pair power(const Pair& x, int64_t exponent) {

@@ -26,7 +26,8 @@ Pair operator-(const Pair& z);
 Pair operator+(const Pair& x, const Pair& y);
 Pair operator-(const Pair& x, const Pair& y);
 Pair operator*(const Pair& x, const Pair& y);
-/// Scaled by the larger part of y, so that no square overflows. Division by 0 gives NaN.
+/// Scaled by the larger part of y, so that no square overflows. Division by 0 or by an infinity
+/// gives NaN.
 Pair operator/(const Pair& x, const Pair& y);
 /// Times a real number.
 Pair operator*(const Pair& z, Scalar factor);
@@ -57,7 +58,8 @@ Pair exponential(const Pair& z);
 Pair logarithm(const Pair& z);
 /// The root whose real part is not negative.
 Pair square_root(const Pair& z);
-/// exp(y log(x)); 0 to a power is 0, and 1 if y is 0.
+/// exp(y log(x)). 0 to a power is 0 if the real part of y is positive, 1 if y is 0, and NaN
+/// otherwise.
 Pair power(const Pair& x, const Pair& y);
 /// By repeated squaring.
 Pair power(const Pair& x, int64_t exponent);

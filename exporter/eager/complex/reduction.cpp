@@ -25,7 +25,8 @@ int64_t fixed_extent(const Tensor& z, int64_t dim) {
   const Dim extent = z.size(dim);
   if (!extent.is_constant())
     throw ExportError("a product of complex numbers needs a fixed size, and dim " +
-                      std::to_string(dim) + " of " + to_string(z.sizes()) + " is symbolic");
+                      std::to_string(dim) + " of " + to_string(z.sizes()) +
+                      " is symbolic; export with a number for it (--dim NAME=NUMBER)");
   return extent.value();
 }
 

@@ -8,6 +8,7 @@
 // right. Where values are equal, vectors have no derivative, and the gradient is not finite.
 #include "taper/exporter/eager/ops/matrices.h"
 
+#include "taper/exporter/eager/complex/pair.h"
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/ops/all.h"
 
@@ -86,19 +87,11 @@ TAPER_DERIVATIVE(_linalg_svd, "result0", "result1", "result2") {
 
 namespace {
 
-/// A complex matrix as two real ones.
-struct Pair {
-  Tensor re, im;
-
-  static Pair of(const Tensor& pairs) { return {select(pairs, -1, 0), select(pairs, -1, 1)}; }
-  Pair adjoint() const { return {mT(re), neg(mT(im))}; }
-};
-Pair complex_product(const Pair& a, const Pair& b) {
-  return {sub(matmul(a.re, b.re), matmul(a.im, b.im)), add(matmul(a.re, b.im), matmul(a.im, b.re))};
-}
-/// Element by element.
-Pair complex_mul(const Pair& a, const Pair& b) {
-  return {sub(mul(a.re, b.re), mul(a.im, b.im)), add(mul(a.re, b.im), mul(a.im, b.re))};
+/// Complex numbers that lie as pairs in the last dimension.
+Pair unpacked(const Tensor& pairs) { return {select(pairs, -1, 0), select(pairs, -1, 1)}; }
+Pair adjoint_of(const Pair& matrix) { return conjugate({mT(matrix.re), mT(matrix.im)}); }
+Pair matrix_product(const Pair& a, const Pair& b) {
+  return product_of(a, b, [](const Tensor& x, const Tensor& y) { return matmul(x, y); });
 }
 /// The real part of A^-1 B. The complex system is a real one of twice the size.
 Tensor real_part_of_solution(const Pair& a, const Pair& b) {
@@ -114,28 +107,27 @@ Tensor real_part_of_solution(const Pair& a, const Pair& b) {
 TAPER_DERIVATIVE(taper_eig, "result0", "result1") {
   if (!saved.boolean<"compute_v">())
     refuse_without_vectors("taper::eig", "compute_v", "compute_v=True");
-  const Pair values = Pair::of(saved.result(0)), v = Pair::of(saved.result(1));
-  const Pair vh = v.adjoint();
+  const Pair values = unpacked(saved.result(0)), v = unpacked(saved.result(1));
+  const Pair vh = adjoint_of(v);
   Pair inner;
   const auto accumulate_both = [&](const Pair& part) {
     accumulate(inner.re, part.re), accumulate(inner.im, part.im);
   };
   if (dys[0].defined()) {
-    const Pair dl = Pair::of(dys[0]);
+    const Pair dl = unpacked(dys[0]);
     accumulate_both({diag_embed(dl.re), diag_embed(dl.im)});
   }
   if (dys[1].defined()) {
-    const Pair turned = complex_product(vh, Pair::of(dys[1])), lengths = complex_product(vh, v);
+    const Pair turned = matrix_product(vh, unpacked(dys[1])), lengths = matrix_product(vh, v);
     const Tensor along = row_of(diagonal(turned.re, 0, -2, -1));
-    const Pair across{sub(turned.re, mul(lengths.re, along)),
-                      sub(turned.im, mul(lengths.im, along))};
+    const Pair across = turned - lengths * Pair{along, {}};
     // 1 / (x - iy) = (x + iy) / (x² + y²); on the diagonal x and y are 0
     const Tensor x = differences(values.re), y = differences(values.im);
     const Tensor squares = add(add(mul(x, x), mul(y, y)), eye(x.size(-1), x.dtype()));
-    accumulate_both(complex_mul(across, {div(x, squares), div(y, squares)}));
+    accumulate_both(across * Pair{div(x, squares), div(y, squares)});
   }
   if (!inner.re.defined()) return {Tensor()};
-  return {real_part_of_solution(vh, complex_product(inner, vh))};
+  return {real_part_of_solution(vh, matrix_product(inner, vh))};
 }
 
 namespace {

@@ -156,12 +156,17 @@ TEST(complex_numbers, have_two_f32_and_nothing_else) {
 
 TEST(complex_numbers, are_refused_where_there_is_no_form) {
   const Tensor z = complex_tensor({i, i});
-  EXPECT_THROW_MESSAGE(relu(z), "relu: has no form for complex numbers; apply it to real numbers");
+  EXPECT_THROW_MESSAGE(relu(z),
+                       "relu: has no form for complex numbers; apply it to the real numbers");
   EXPECT_THROW_MESSAGE(sign(z), "sign: has no form for complex numbers");
   EXPECT_THROW_MESSAGE(softmax(z, 0), "has no form for complex numbers");
   EXPECT_THROW_MESSAGE(lt(z, z), "lt.Tensor: has no form for complex numbers");
   EXPECT_THROW_MESSAGE(maximum(z, z), "maximum: has no form for complex numbers");
   EXPECT_THROW_MESSAGE(sort(z), "sort: has no form for complex numbers");
+  // the real part of a matrix has other eigenvalues
+  EXPECT_THROW_MESSAGE(
+      linalg_eigh(eye(2, DType::c64)),
+      "has no form for complex numbers; use the real matrix [[re, -im], [im, re]]");
   EXPECT_THROW_MESSAGE(div(z, z, "floor"), "div.Tensor_mode: complex numbers cannot be rounded");
   EXPECT_THROW_MESSAGE(z.to(DType::f32),
                        "_to_copy: a complex tensor cannot become f32, which would drop its "
