@@ -95,41 +95,54 @@ Tensor AdaptiveMaxPool<n>::forward(const Tensor& input, Location here) {
     return std::get<0>(call<ops::adaptive_max_pool3d>(here, input, sizes));
 }
 
-FractionalMaxPool2d::FractionalMaxPool2d(FractionalMaxPool2dOptions options, Location here)
+template <int n>
+FractionalMaxPool<n>::FractionalMaxPool(FractionalMaxPoolOptions<n> options, Location here)
     : options_(options) {
   if (options.output_size.has_value() == options.output_ratio.has_value())
-    throw EagerError(here, "FractionalMaxPool2d: give either output_size or output_ratio");
-  for (const double ratio : options.output_ratio.value_or(std::array{0.5, 0.5}))
+    throw EagerError(here, name() + ": give either output_size or output_ratio");
+  if (!options.output_ratio) return;
+  for (const double ratio : *options.output_ratio)
     if (!(ratio > 0 && ratio < 1))
-      throw EagerError(here, "FractionalMaxPool2d: output_ratio " + eager::to_text(ratio) +
-                                 " must lie between 0 and 1");
+      throw EagerError(
+          here, name() + ": output_ratio " + eager::to_text(ratio) + " must lie between 0 and 1");
 }
 
-Tensor FractionalMaxPool2d::forward(const Tensor& input, Location here) {
+template <int n>
+Ints FractionalMaxPool<n>::output_size(const Tensor& input) const {
+  if (options_.output_size) return options_.output_size->ints();
+  Ints sizes;
+  for (int d = 0; d < n; ++d)
+    sizes.push_back(static_cast<int64_t>(static_cast<double>(input.size(d - n).value()) *
+                                         (*options_.output_ratio)[static_cast<size_t>(d)]));
+  return sizes;
+}
+
+template <int n>
+Tensor FractionalMaxPool<n>::forward(const Tensor& input, Location here) {
   return with_indices(input, {}, here).first;
 }
 
-std::pair<Tensor, Tensor> FractionalMaxPool2d::with_indices(const Tensor& input,
-                                                            const Tensor& random_samples,
-                                                            Location here) {
+template <int n>
+std::pair<Tensor, Tensor> FractionalMaxPool<n>::with_indices(const Tensor& input,
+                                                             const Tensor& random_samples,
+                                                             Location here) {
   const PlaceScope scope(here);
-  if (input.rank() != 3 && input.rank() != 4)
-    throw EagerError(here, "FractionalMaxPool2d: input " + eager::to_string(input.sizes()) +
-                               " has " + std::to_string(input.rank()) +
-                               " dimensions, it takes 3 or 4");
-  Ints output = options_.output_size.value_or(1).ints();
-  if (options_.output_ratio)
-    for (int i = 0; i < 2; ++i)
-      output[static_cast<size_t>(i)] =
-          static_cast<int64_t>(static_cast<double>(input.size(i - 2).value()) *
-                               (*options_.output_ratio)[static_cast<size_t>(i)]);
+  if (input.rank() != n + 1 && input.rank() != n + 2)
+    throw EagerError(here, name() + ": input " + eager::to_string(input.sizes()) + " has " +
+                               std::to_string(input.rank()) + " dimensions, it takes " +
+                               std::to_string(n + 1) + " or " + std::to_string(n + 2));
   Tensor samples = random_samples;
   if (!samples.defined()) {
-    const Dim batch = input.rank() == 4 ? input.size(0) : Dim(1);
-    samples = eager::rand({batch, input.size(-3), Dim(2)}, input.dtype());
+    const Dim batch = input.rank() == n + 2 ? input.size(0) : Dim(1);
+    samples = eager::rand({batch, input.size(-n - 1), Dim(n)}, input.dtype());
   }
-  const auto [values, indices] =
-      call<ops::fractional_max_pool2d>(input, options_.kernel_size.ints(), output, samples);
+  const Ints kernel = options_.kernel_size.ints(), output = output_size(input);
+  const auto [values, indices] = [&] {
+    if constexpr (n == 2)
+      return call<ops::fractional_max_pool2d>(input, kernel, output, samples);
+    else
+      return call<ops::fractional_max_pool3d>(input, kernel, output, samples);
+  }();
   return {values, indices};
 }
 
@@ -173,5 +186,7 @@ TAPER_POOLS(1)
 TAPER_POOLS(2)
 TAPER_POOLS(3)
 #undef TAPER_POOLS
+template class FractionalMaxPool<2>;
+template class FractionalMaxPool<3>;
 
 }  // namespace taper::nn

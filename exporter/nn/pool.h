@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "taper/exporter/nn/extents.h"
@@ -105,29 +106,38 @@ using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
 using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
 using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
 
-struct FractionalMaxPool2dOptions {
-  Extents<2> kernel_size;
-  std::optional<Extents<2>> output_size = std::nullopt;              ///< this or output_ratio
-  std::optional<std::array<double, 2>> output_ratio = std::nullopt;  ///< of the input, in (0, 1)
+template <int n>
+struct FractionalMaxPoolOptions {
+  Extents<n> kernel_size;
+  std::optional<Extents<n>> output_size = std::nullopt;              ///< this or output_ratio
+  std::optional<std::array<double, n>> output_ratio = std::nullopt;  ///< of the input, in (0, 1)
 };
 
-/// The largest element of each window. The windows begin at random distances, so that a plane
-/// shrinks by any factor. The distances are drawn in eval() too. Graham, "Fractional max-pooling",
-/// 2014.
-class FractionalMaxPool2d : public Layer {
+/// The largest element of each window. The windows begin at random distances, so that images and
+/// volumes shrink by any factor. The distances are drawn in eval() too. Graham, "Fractional
+/// max-pooling", 2014. There is none over one dimension.
+template <int n>
+class FractionalMaxPool : public Layer {
  public:
   /// Throws EagerError unless exactly one of output_size and output_ratio is given.
-  explicit FractionalMaxPool2d(FractionalMaxPool2dOptions options,
-                               Location here = Location::current());
+  explicit FractionalMaxPool(FractionalMaxPoolOptions<n> options,
+                             Location here = Location::current());
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
-  /// The same, and the position of each maximum in its plane, i64, for MaxUnpool. `random_samples`
-  /// (N, C, 2) in [0, 1) decides the distances; absent: they are drawn.
+  /// The same, and the position of each maximum in its image or volume, i64, for MaxUnpool.
+  /// `random_samples` (N, C, n) in [0, 1) decides the distances; absent: they are drawn.
   std::pair<Tensor, Tensor> with_indices(const Tensor& input, const Tensor& random_samples = {},
                                          Location here = Location::current());
 
  private:
-  FractionalMaxPool2dOptions options_;
+  static std::string name() { return "FractionalMaxPool" + std::to_string(n) + "d"; }
+  Ints output_size(const Tensor& input) const;
+
+  FractionalMaxPoolOptions<n> options_;
 };
+using FractionalMaxPool2dOptions = FractionalMaxPoolOptions<2>;
+using FractionalMaxPool3dOptions = FractionalMaxPoolOptions<3>;
+using FractionalMaxPool2d = FractionalMaxPool<2>;
+using FractionalMaxPool3d = FractionalMaxPool<3>;
 
 /// (Σ x^p)^(1/p) over each window, and 0 where the sum is not positive.
 template <int n>

@@ -84,15 +84,25 @@ def activations_and_norms():
         record("SyncBatchNorm", {"num_features": 3, "eps": 1e-3}, norm, [(plain, [leaf(*sizes)], {})], train=False)
 
 
+def pool(n, args, sizes):
+    batch = sizes[0] if len(sizes) == n + 2 else 1
+    samples = torch.rand(batch, sizes[-n - 1], n)
+    name = f"FractionalMaxPool{n}d"
+    made = {k: tuple(v) if isinstance(v, list) else v for k, v in args.items()}
+    module = getattr(torch.nn, name)(**made, return_indices=True, _random_samples=samples)
+    record(name, args, module, [(plain, [leaf(*sizes)], {"random_samples": samples})])
+
+
 def pools():
-    for args, sizes in (({"kernel_size": 2, "output_size": [3, 4]}, (2, 3, 7, 9)),
-                        ({"kernel_size": [3, 2], "output_ratio": [0.5, 0.6]}, (2, 2, 8, 9)),
-                        ({"kernel_size": 3, "output_size": 2}, (3, 6, 5))):
-        batch = sizes[0] if len(sizes) == 4 else 1
-        samples = torch.rand(batch, sizes[-3], 2)
-        made = {k: tuple(v) if isinstance(v, list) else v for k, v in args.items()}
-        pool = torch.nn.FractionalMaxPool2d(**made, return_indices=True, _random_samples=samples)
-        record("FractionalMaxPool2d", args, pool, [(plain, [leaf(*sizes)], {"random_samples": samples})])
+    pool(2, {"kernel_size": 2, "output_size": [3, 4]}, (2, 3, 7, 9))
+    pool(2, {"kernel_size": [3, 2], "output_ratio": [0.5, 0.6]}, (2, 2, 8, 9))
+    pool(2, {"kernel_size": 3, "output_size": 2}, (3, 6, 5))
+
+
+def pools_of_volumes():
+    pool(3, {"kernel_size": 2, "output_size": [3, 4, 2]}, (2, 3, 6, 7, 5))
+    pool(3, {"kernel_size": [1, 3, 2], "output_ratio": [0.5, 0.6, 0.7]}, (2, 2, 6, 8, 5))
+    pool(3, {"kernel_size": 2, "output_size": 2}, (3, 4, 5, 6))
 
 
 def triplets():
@@ -165,7 +175,7 @@ def parametrized():
 
 torch.manual_seed(21)
 torch.set_num_threads(1)
-for part in (activations_and_norms, pools, triplets, adaptive, packed_sequences, parametrized):
+for part in (activations_and_norms, pools, triplets, adaptive, packed_sequences, parametrized, pools_of_volumes):
     part()
 path = os.path.join(HERE, "nn", "modules_more.safetensors")
 save_file(tensors, path, metadata={"cases": json.dumps(cases, separators=(",", ":"))})

@@ -5,12 +5,13 @@
 namespace taper::tests {
 namespace {
 
+template <int n>
 Callable fractional_max_pool(const Json& args) {
-  nn::FractionalMaxPool2dOptions options{.kernel_size = extents<2>(args, "kernel_size", 1)};
-  options.output_size = optional_extents<2>(args, "output_size");
+  nn::FractionalMaxPoolOptions<n> options{.kernel_size = extents<n>(args, "kernel_size", 1)};
+  options.output_size = optional_extents<n>(args, "output_size");
   if (args.contains("output_ratio"))
-    options.output_ratio = args["output_ratio"].get<std::array<double, 2>>();
-  const auto m = std::make_shared<nn::FractionalMaxPool2d>(options);
+    options.output_ratio = args["output_ratio"].get<std::array<double, n>>();
+  const auto m = std::make_shared<nn::FractionalMaxPool<n>>(options);
   return {m, [m](const Call& c) -> std::vector<Tensor> {
             const auto [y, indices] = m->with_indices(c.input(0), c.keyword("random_samples"));
             return {y, indices};
@@ -131,7 +132,8 @@ std::map<std::string, Factory> more_factories() {
          return make_layer<nn::SyncBatchNorm>(a["num_features"].get<int64_t>(),
                                               nn::BatchNormOptions{.eps = a["eps"].get<double>()});
        }},
-      {"FractionalMaxPool2d", fractional_max_pool},
+      {"FractionalMaxPool2d", fractional_max_pool<2>},
+      {"FractionalMaxPool3d", fractional_max_pool<3>},
       {"TripletMarginWithDistanceLoss", triplet},
       {"AdaptiveLogSoftmaxWithLoss", adaptive_softmax},
       {"LSTM.packed", packed<nn::LSTM, nn::LSTMOptions>},

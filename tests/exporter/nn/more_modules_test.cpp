@@ -96,6 +96,19 @@ TEST(fractional_max_pool, draws_windows_that_hold_their_maximum) {
   EXPECT_THROW_MESSAGE(pool(random({3, 4})), "has 2 dimensions, it takes 3 or 4");
 }
 
+TEST(fractional_max_pool, of_volumes_draws_windows_that_hold_their_maximum) {
+  FractionalMaxPool3d pool({.kernel_size = {1, 2, 3}, .output_ratio = {{0.5, 0.7, 0.4}}});
+  const Tensor x = random({2, 3, 6, 10, 11});
+  eager::manual_seed(1);
+  const auto [y, indices] = pool.with_indices(x);
+  EXPECT_EQ(eager::to_string(y.sizes()), "(2, 3, 3, 7, 4)");
+  EXPECT_EQ(elements(eager::gather(eager::flatten(x, 2), 2, eager::flatten(indices, 2))),
+            elements(eager::flatten(y, 2)));
+  EXPECT_THROW_MESSAGE(FractionalMaxPool3d({.kernel_size = 2}),
+                       "FractionalMaxPool3d: give either output_size or output_ratio");
+  EXPECT_THROW_MESSAGE(pool(random({3, 4, 5})), "has 3 dimensions, it takes 4 or 5");
+}
+
 // ---- norms ----
 
 TEST(sync_batch_norm, trains_as_batch_norm) {
