@@ -268,7 +268,7 @@ def series(name):
 
 def perceiver():
     config = dict(num_latents=8, d_latents=32, d_model=32, num_self_attends_per_block=2, num_self_attention_heads=4, num_cross_attention_heads=4)
-    return build("PerceiverModel", config, ["inputs"], [torch.randn(BATCH, 20, 32)])
+    return build("PerceiverModel", config, ["inputs"], [torch.randn(BATCH, 20, 32)], [1])
 
 
 def models():
