@@ -1,4 +1,4 @@
-"""Records joint exports, which hold a loss and the gradients of the parameters, and what autograd gives for them.
+"""Records joint exports, which hold a loss and the gradients of parameters and inputs, and what autograd gives for them.
 
     python joint_training.py        # needs torch 2.15 and safetensors
 """
@@ -7,6 +7,7 @@ from safetensors.torch import save_file
 from torch import nn
 from torch.export import Dim, export, save
 from torch.export.experimental import _export_forward_backward
+from torch.export.graph_signature import OutputKind
 from torch.nn import functional as F
 
 
@@ -43,6 +44,10 @@ class Attention(nn.Module):  # PyTorch gives wrong gradients for it
 
 def joint(model, call, shapes=None):
     program = _export_forward_backward(export(model, call, dynamic_shapes=shapes))
+    for output in program.graph_signature.output_specs:
+        # PyTorch 2.15 names the input as before the joint export, and then cannot save the file
+        if output.kind == OutputKind.GRADIENT_TO_USER_INPUT:
+            output.target = program.graph_signature.user_inputs[0]
     for node in program.graph.nodes:
         for key in ("stack_trace", "from_node"):  # paths of the machine
             node.meta.pop(key, None)
@@ -58,8 +63,9 @@ def record(name, model, calls):
         model.load_state_dict(start)
         results = model(*call)
         results = results if isinstance(results, tuple) else (results,)
-        gradients = torch.autograd.grad(results[0], list(model.parameters()))
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
+        inputs = [t for t in call if t.requires_grad]
+        gradients = torch.autograd.grad(results[0], [*model.parameters(), *inputs])
+        recorded |= {f"set{k}.input.{i}": t.detach() for i, t in enumerate(call)}
         recorded |= {f"set{k}.output.{i}": t.detach().contiguous().clone() for i, t in enumerate((*results, *gradients))}
     save_file(recorded, f"{name}.io.safetensors")
 
@@ -68,6 +74,7 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     record("joint_lenet", LeNet(), [(torch.randn(n, 1, 14, 14), torch.randint(0, 5, (n,))) for n in (3, 8, 2)])
     record("joint_perceptron", Perceptron(), [(torch.randn(n, 6), torch.randn(n, 3)) for n in (5, 8)])
+    record("joint_input", Perceptron(), [(torch.randn(n, 6).requires_grad_(), torch.randn(n, 3)) for n in (5, 8)])
     x = torch.randn(1, 2, 3, 4).requires_grad_()
     scaled = nn.Sequential(nn.Linear(4, 4), Attention())
     save(joint(scaled, (x.detach(),)), "../pt2_refused/joint_attention.pt2")

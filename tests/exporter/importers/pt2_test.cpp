@@ -460,6 +460,8 @@ TEST(pt2_model, names_gradients_after_their_parameters) {
       second.output_names(),
       ElementsAre("loss", testing::_, "net.0.weight.grad", "net.0.bias.grad", "net.2.weight.grad",
                   "net.2.bias.grad", "net.3.weight.grad", "net.3.bias.grad"));
+  const Model third = Model::load(tests::test_data("pt2/joint_input.pt2"));
+  EXPECT_EQ(third.output_names().back(), "x.grad");
 }
 
 TEST(pt2_model, asserts_what_functional_assertions_say) {
