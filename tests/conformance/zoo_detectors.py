@@ -11,13 +11,15 @@ import torchvision
 from torch import nn
 
 import zoo_models
+import zoo_parts
 from exportable_detectors import exportable
 
 # Thresholds are near the scores that random weights give, so that there are detections.
 WITH_PROPOSALS = dict(min_size=96, max_size=128, rpn_pre_nms_top_n_test=200, rpn_post_nms_top_n_test=50)
 # So few candidates that torchvision filters the boxes of all classes at once: its other way sorts equal scores anyhow.
-SINGLE_SHOT = dict(topk_candidates=100)
-WITH_ANCHORS = SINGLE_SHOT | dict(min_size=96, max_size=128, score_thresh=0.009)
+FEW_CANDIDATES = dict(topk_candidates=100)
+WITH_ANCHORS = FEW_CANDIDATES | dict(min_size=96, max_size=128, score_thresh=0.009)
+SINGLE_SHOT = FEW_CANDIDATES | dict(detections_per_img=30)
 DETECTORS = {
     "fasterrcnn_resnet50_fpn": WITH_PROPOSALS,
     "fasterrcnn_resnet50_fpn_v2": WITH_PROPOSALS,
@@ -53,6 +55,37 @@ def spread_scores(detector):
     for name, parameter in detector.named_parameters():
         if re.search(r"(cls_score|rpn\S*cls_logits)\.weight", name):
             parameter.data.mul_(8)
+    return detector
+
+
+def is_far_apart(results):
+    """Whether rounding decides about no two neighbours among the scores."""
+    (scores,) = (r for r in results if r.is_floating_point() and r.dim() == 1)
+    return len(scores) > 1 and bool((scores[:-1] - scores[1:]).min() > 1e-5)
+
+
+def with_different_scores(detector):
+    """Random weights give the boxes of a single-shot detector nearly the same score: that of all images, or one.
+
+    So its norms learn from an image, where they see more than one element, and the logits of SSD300 become smaller.
+    """
+    norms = [m for m in detector.modules() if isinstance(m, nn.BatchNorm2d)]
+
+    def prepare(norm, inputs):
+        norm.momentum = None  # the statistics are those of this image
+        norm.train(inputs[0].numel() > inputs[0].shape[1])
+
+    detector.eval()
+    hooks = [norm.register_forward_pre_hook(prepare) for norm in norms]
+    with torch.no_grad():
+        detector([torch.rand(3, 80, 96)])
+    for hook in hooks:
+        hook.remove()
+    for norm in norms:
+        norm.momentum = 0.03
+    if not norms:
+        for layer in detector.head.classification_head.module_list:
+            layer.weight.data.mul_(0.3)
     return detector
 
 
@@ -99,7 +132,7 @@ class PostProcessed(nn.Module):
     def forward(self, pixel_values):
         outputs = self.model(pixel_values=pixel_values)
         sizes = [(self.size, self.size)] * pixel_values.shape[0]
-        return zoo_models.tensors_of(self.processor.post_process_object_detection(outputs, self.threshold, sizes))
+        return zoo_parts.tensors_of(self.processor.post_process_object_detection(outputs, self.threshold, sizes))
 
 
 def post_processed(name, threshold):
@@ -107,7 +140,7 @@ def post_processed(name, threshold):
 
     example = next(m for m in zoo_models.transformers_models() if m.name == name).make()
     model = PostProcessed(example.module.model, RTDetrImageProcessor(), threshold, example.inputs[0].shape[-1])
-    return zoo_models.Example(model, example.inputs)
+    return zoo_parts.Example(model, example.inputs)
 
 
 def whole_detectors():
@@ -115,11 +148,15 @@ def whole_detectors():
 
     def make(name, options):
         options = dict(weights=None, weights_backbone=None, num_classes=5) | options
-        return lambda: zoo_models.Example(Detector(spread_scores(models.get_model(name, **options))), [torch.rand(3, 80, 96)])
+        prepared = with_different_scores if name.startswith("ssd") else spread_scores
+        is_clear = is_far_apart if name.startswith("ssd") else lambda results: True
+        return lambda: zoo_parts.Example(
+            Detector(prepared(models.get_model(name, **options))), [torch.rand(3, 80, 96)], is_clear=is_clear
+        )
 
     for name, options in DETECTORS.items():
-        yield zoo_models.Model(f"{name} whole", "torchvision, with the filter of boxes", "detector", make(name, options))
-    yield zoo_models.Model("YOLO-like whole", "in zoo_detectors.py", "detector", lambda: zoo_models.Example(Cells(), [torch.rand(3, 64, 64)]))
+        yield zoo_parts.Model(f"{name} whole", "torchvision, with the filter of boxes", "detector", make(name, options))
+    yield zoo_parts.Model("YOLO-like whole", "in zoo_detectors.py", "detector", lambda: zoo_parts.Example(Cells(), [torch.rand(3, 64, 64)]))
     for name, threshold in (("RTDetrV2ForObjectDetection", 0.51), ("DFineForObjectDetection", 0.145)):
         make_one = functools.partial(post_processed, name, threshold)
-        yield zoo_models.Model(f"{name} whole", "transformers, with the filter of boxes", "detector", make_one)
+        yield zoo_parts.Model(f"{name} whole", "transformers, with the filter of boxes", "detector", make_one)

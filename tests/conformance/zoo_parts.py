@@ -12,12 +12,16 @@ VOCABULARY = 120
 
 @dataclasses.dataclass
 class Example:
-    """A module and a call of it; `sequence` names the dimension of each input that grows with the text, None for none."""
+    """A module and a call of it.
+
+    `sequence` names the dimension of each input that grows with the text, None for none. `is_clear` tells whether rounding may change
+    results only a little: not the order of detections whose scores are nearly equal.
+    """
 
     module: nn.Module
     inputs: list
     sequence: list | None = None
-    batch: bool = True  # every input's dimension 0 is the batch
+    is_clear: Callable[[list], bool] = lambda results: True
 
 
 @dataclasses.dataclass
