@@ -487,7 +487,6 @@ TEST(stored_layout, in_halves_holds_two_bytes_for_each_element) {
       {format::Layout::f16_panels_of_first, 96, {2, 3}, true, true},
       {format::Layout::f16_panels_of_first, 94, {2, 3}, true, false},
       {format::Layout::f16_panels_of_first, 96, {2, 3}, true, false, 1},
-      {static_cast<format::Layout>(36), 24, {2, 3}, false, false},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(::testing::Message() << &c - cases);
@@ -522,6 +521,30 @@ TEST(stored_layout, is_no_output_and_gives_no_size) {
     ASSERT_EQ(loaded.error(), Error::ok);
     EXPECT_EQ(loaded.method("forward").error(), Error::invalid_program) << as_output;
   }
+}
+
+// A newer version may have more layouts than this one.
+TEST(stored_layout, that_is_unknown_is_passed_over) {
+  Weighing w;
+  w.file.constants[w.constant].unknown = 2;
+  Loaded loaded(w.file, {}, set);
+  ASSERT_EQ(loaded.error(), Error::ok);
+  EXPECT_THAT(result_of(loaded), ElementsAre(6, 15));
+}
+
+TEST(stored_layout, that_is_unknown_refuses_only_the_methods_that_read_it) {
+  Weighing w;
+  const uint32_t known = w.constant,
+                 newer = w.file.constant<float>("newer", {2, 3}, {6, 5, 4, 3, 2, 1});
+  w.file.constants[newer].unknown = 1, w.file.constants[newer].encodings = 0;
+  w.constant = newer;
+  w.file.methods.push_back(w.method("newer"));
+  w.constant = known;
+  Loaded loaded(w.file, {}, set);
+  ASSERT_EQ(loaded.error(), Error::ok);
+  EXPECT_THAT(result_of(loaded), ElementsAre(6, 15));
+  EXPECT_EQ(loaded.method("newer").error(), Error::not_supported);
+  EXPECT_THAT(w.packed().size(), testing::Gt(0u));  // of the constant that is known
 }
 
 // The sizes of an encoding say how kernels see a constant, not how much there is of it.

@@ -107,9 +107,11 @@ AlignedBytes ProgramFile::bytes() const {
       const auto& c = constants[i];
       const auto dtype = static_cast<format::DType>(c.dtype);
       std::vector<Offset<format::Encoding>> encodings;
-      for (int k = 0; c.source == format::ConstantSource::embedded && k < c.encodings; ++k)
+      const int count = c.source == format::ConstantSource::embedded ? c.unknown + c.encodings : 0;
+      for (int k = 0; k < count; ++k)
         encodings.push_back(format::CreateEncodingDirect(
-            b, dtype, c.encoded.empty() ? nullptr : &c.encoded, &pieces[i], 0xffffffff, c.layout));
+            b, dtype, c.encoded.empty() ? nullptr : &c.encoded, &pieces[i], 0xffffffff,
+            k < c.unknown ? static_cast<format::Layout>(layout_count) : c.layout));
       constant_offsets.push_back(format::CreateConstantDirect(
           b, c.path.c_str(), dtype, &c.sizes, c.source, &encodings,
           c.hash.empty() ? nullptr : &c.hash,

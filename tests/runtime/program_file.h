@@ -183,7 +183,8 @@ struct ProgramFile {
     std::vector<std::byte> data;
     format::ConstantSource source = format::ConstantSource::embedded;
     int space = 0;
-    int encodings = 1;                              // equal ones
+    int unknown = 0;    // encodings in a layout of a newer version; they come first
+    int encodings = 1;  // equal ones
     format::Layout layout = format::Layout::dense;  // of the encodings
     std::vector<int64_t> encoded;                   // their sizes; empty: those of the constant
     std::vector<uint8_t> hash;                      // of the dense bytes; empty: not written

@@ -237,10 +237,10 @@ std::vector<Refusal> refusals_of_programs() {
         {"no such quantization", tables([](WrittenFile& f) {
            overwrite_field(&encoding(f), format::Encoding::VT_QUANTIZATION, 2u);
          })}}},
-      {"constant {} has another size than its type, or an unknown layout",
+      {"constant {} has another size than its type, or a layout that it cannot have",
        {EDIT("an element too many", e.file.constants[0].sizes = {5}),
         EDIT("an element too few", e.file.constants[0].sizes = {3}),
-        EDIT("in an unknown layout", e.file.constants[1].layout = static_cast<format::Layout>(8)),
+        EDIT("integers in blocks", e.file.constants[1].layout = format::Layout::q4_0),
         EDIT("in halves, with the bytes of f32",
              e.file.constants[0].layout = format::Layout::dense_bf16),
         EDIT("packed on a device", e.file.constants[1].layout = format::Layout::panels_of_first,
