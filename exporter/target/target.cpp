@@ -29,6 +29,7 @@ std::span<const Named> all_targets() {
                                         plain = {"quantized", "portable"};
   static const Named targets[] = {
       {"host", fast, eager::cpu(), eager::cpu()},
+      {"x86-64", fast, {}, all_of_x86},
       {"x86-64-v3", fast, Feature::avx2, all_of_x86},
       {"x86-64-v4", fast, avx512, all_of_x86},
       {"arm64", fast, {}, all_of_arm64},
@@ -43,7 +44,7 @@ bool is_linked([[maybe_unused]] const Named& target) {
 #if defined(__x86_64__)
   return true;
 #else
-  return !target.has.has(Feature::avx2);
+  return !target.may_have.has(Feature::avx2);
 #endif
 }
 

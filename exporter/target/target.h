@@ -11,7 +11,7 @@ namespace taper {
 ///
 ///   Target()             any machine of the exporter's architecture, perhaps with fewer libraries
 ///   Target("host")       this machine, and those with the same CPU features
-///   Target("x86-64-v3")  x86-64 with AVX2; x86-64-v4: with AVX-512
+///   Target("x86-64")     any x86-64; x86-64-v3: with AVX2; x86-64-v4: with AVX-512
 ///   Target("arm64")      AArch64
 ///   Target("cortex-m3")  32 bits, portable kernels
 ///   Target("portable")   portable kernels, any machine

@@ -89,7 +89,7 @@ TEST(taper_export, refuses_a_backend_that_this_build_lacks) {
 
 TEST(taper_export, plans_for_a_target_and_its_memory) {
   const std::string program = scratch_file("linear.taper").string();
-  for (const char* target : {"host", "x86-64-v3", "arm64", "cortex-m3", "portable"}) {
+  for (const char* target : {"host", "x86-64", "x86-64-v3", "arm64", "cortex-m3", "portable"}) {
     const Outcome o = taper_command("export", linear_model(), "-o", program, "--target", target);
     EXPECT_EQ(o.code, success) << target << o.err;
     EXPECT_THAT(taper_command("inspect", program).out, HasSubstr(target));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <span>
 
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/kernel_sets.h"
@@ -32,7 +33,8 @@ TEST(target, names_those_that_there_are) {
     Target("vax");
     FAIL();
   } catch (const ExportError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("no target vax; there are host, x86-64-v3, x86-64-v4, arm64"));
+    EXPECT_THAT(e.what(),
+                HasSubstr("no target vax; there are host, x86-64, x86-64-v3, x86-64-v4, arm64"));
   }
 }
 
@@ -61,8 +63,13 @@ TEST(target, takes_no_kernel_behind_one_that_every_machine_can_run) {
   EXPECT_NE(v3.back()->needs, CpuFeatures());
   for (size_t i = 0; i + 1 < v3.size(); ++i)
     EXPECT_FALSE(CpuFeatures(CpuFeature::avx2).has(v3[i]->needs)) << v3[i]->name;
+  // the records of all x86-64 machines, down to the first one that needs nothing
+  const auto x86 = for_product(Target("x86-64"));
+  ASSERT_GT(x86.size(), v3.size());
+  for (const Kernel* k : x86) EXPECT_EQ(k->needs == CpuFeatures(), k == x86.back()) << k->name;
+  EXPECT_TRUE(std::ranges::equal(v3, std::span(x86).first(v3.size())));
   // without a name the device may lack any feature, and any library but the portable one
-  EXPECT_GT(any.size(), v3.size());
+  EXPECT_GT(any.size(), x86.size());
   EXPECT_EQ(any.back()->needs, CpuFeatures());
 }
 #endif
