@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/roofline/multiply_adds.h"
 #include "taper/tests/golden/seeds.h"
 
 namespace taper {
@@ -127,12 +128,6 @@ Json long_form(const Json& value, golden::CaseFile& file) {
 }
 
 double count(const Tensor& t) { return static_cast<double>(t.numel().value()); }
-double extent(const Tensor& t, int64_t dim) { return static_cast<double>(t.size(dim).value()); }
-/// Operators that read a few rows of their first argument.
-bool looks_up(const std::string& op) {
-  return op == "embedding" || op == "_embedding_bag" || op == "index.Tensor" ||
-         op == "index_select" || op == "gather";
-}
 double bytes_of(const Tensor& t) { return count(t) * size_bytes(t.dtype()); }
 
 }  // namespace
@@ -148,40 +143,31 @@ double OperatorCase::bytes(const std::vector<Tensor>& results) const {
   for (const Tensor& r : results)
     if (r.defined()) written += bytes_of(r);
   for (const auto& [path, tensor] : call->tensors())
-    read +=
-        looks_up(op) && path == "args.0" ? std::min(written, bytes_of(*tensor)) : bytes_of(*tensor);
+    read += roofline::looks_up(op) && path == "args.0" ? std::min(written, bytes_of(*tensor))
+                                                       : bytes_of(*tensor);
   return read + written;
 }
 
-double OperatorCase::flops(const Tensor& result) const {
-  if (op == "linear" || op == "taper::block_linear" || op == "taper::block_linear_q8" ||
-      op == "mm" || op == "bmm" || op == "matmul" || op == "_int_mm" || op == "_grouped_mm")
-    return 2 * count(result) * extent(call->at("args.0"), -1);
-  if (op == "addmm" || op == "baddbmm") return 2 * count(result) * extent(call->at("args.1"), -1);
-  if (op == "convolution") {
-    const Tensor x = call->at("args.0"), w = call->at("args.1");
-    const bool transposed = extent(result, 1) != extent(w, 0);
-    return 2 * count(transposed ? x : result) * count(w) / extent(w, 0);
+double OperatorCase::flops(const std::vector<Tensor>& results) const {
+  roofline::Call shapes{op, {}, {}};
+  const auto add = [](const Tensor& t, std::vector<roofline::Sizes>& to) {
+    if (!t.defined()) return;
+    to.emplace_back();
+    for (const Dim& size : t.sizes()) to.back().push_back(static_cast<double>(size.value()));
+  };
+  for (const eager::Boxed& b : given) {
+    // the only flag of a convolution that is no list
+    if (b.kind == Kind::boolean && b.present && !b.list) shapes.transposed = b.integer() != 0;
+    if (b.kind != Kind::tensor || !b.present) continue;
+    for (uint32_t i = 0; i < b.size; ++i) add(b.tensors[i], shapes.arguments);
   }
-  if (op == "taper::convolution" || op == "taper::winograd_convolution") {
-    const Tensor w = call->at("args.1");
-    return 2 * count(result) * count(w) / extent(w, 0);
-  }
-  if (op == "taper::conv2d_q8" || op == "taper::linear_q8")
-    return 2 * count(result) * 4 * extent(call->at("args.1"), 1);
-  if (op == "convolution_backward") {  // a product for the input's gradient, one for the weight's
-    const Tensor dy = call->at("args.0"), w = call->at("args.2");
-    return 2 * 2 * count(dy) * count(w) / extent(w, 0);
-  }
-  if (op == "scaled_dot_product_attention" ||
-      op == "taper::attention")  // a causal one needs half; counted whole
-    return 2 * count(result) * extent(call->at("args.1"), -2) * 2;
-  return 0;
+  for (const Tensor& r : results) add(r, shapes.results);
+  return 2 * roofline::multiply_adds(shapes);
 }
 
 double OperatorCase::elements(const Tensor& result) const {
   const Tensor x = first();
-  const bool reduces = x.defined() && count(x) > count(result) && !looks_up(op);
+  const bool reduces = x.defined() && count(x) > count(result) && !roofline::looks_up(op);
   return std::max(reduces ? count(x) : count(result), 1.0);
 }
 

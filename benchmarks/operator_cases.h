@@ -28,7 +28,7 @@ struct OperatorCase {
   /// table that is looked up only as much counts as the result takes.
   double bytes(const std::vector<eager::Tensor>& results) const;
   /// Multiply-adds of products and convolutions, twice; 0 for other operators.
-  double flops(const eager::Tensor& result) const;
+  double flops(const std::vector<eager::Tensor>& results) const;
   /// Of the result, or of the argument where that is larger (a reduction).
   double elements(const eager::Tensor& result) const;
 };

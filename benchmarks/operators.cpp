@@ -98,7 +98,7 @@ class Roofs {
 std::map<std::string, double> figures(const OperatorCase& c,
                                       const std::vector<eager::Tensor>& results, double best,
                                       int threads, Roofs& roofs) {
-  const double flops = c.flops(results[0]), bytes = c.bytes(results);
+  const double flops = c.flops(results), bytes = c.bytes(results);
   std::map<std::string, double> f = {{"best_ns", best},
                                      {"ns_per_element", best / c.elements(results[0])},
                                      {"flops", flops},

@@ -1,11 +1,11 @@
 #include "taper/exporter/cli/work.h"
 
 #include <algorithm>
-#include <string_view>
 #include <vector>
 
 #include "taper/exporter/cli/recency.h"
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/roofline/multiply_adds.h"
 
 namespace taper::cli {
 namespace {
@@ -33,71 +33,19 @@ Tensors tensors_of(const InstructionInfo& in) {
   return t;
 }
 
-double numel(const TensorRef* t) { return static_cast<double>(t->shape->numel()); }
-double last_extent(const TensorRef* t) {
-  return t->shape->rank == 0 ? 1 : static_cast<double>(t->shape->sizes[t->shape->rank - 1]);
-}
-
-// Two operations for each of `outputs` elements and each weight that contributes to it. The weight
-// is (out or in channels, …).
-double convolution_operations(double outputs, const TensorRef* weight) {
-  return weight->shape->sizes[0] == 0
-             ? 0
-             : 2 * outputs * numel(weight) / static_cast<double>(weight->shape->sizes[0]);
-}
-
-// (query, key, value): each row of the query meets each row of the key, and each result each row of
-// the value. A causal mask would halve that; it is counted whole.
-double attention_operations(const Tensors& t) {
-  if (t.arguments.size() < 3 || t.arguments[1]->shape->rank < 2) return 0;
-  const Shape& key = *t.arguments[1]->shape;
-  return 2 * static_cast<double>(key.sizes[key.rank - 2]) *
-         (numel(t.arguments[0]) + numel(t.results[0]));
-}
-
-double operations_of(std::string_view op, const Tensors& t) {
-  if (t.results.empty()) return 0;
-  const auto product = [&](size_t left) {
-    return t.arguments.size() > left ? 2 * numel(t.results[0]) * last_extent(t.arguments[left]) : 0;
+roofline::Call call_of(const InstructionInfo& in) {
+  const auto sizes_of = [](const std::vector<const TensorRef*>& tensors) {
+    std::vector<roofline::Sizes> sizes;
+    for (const TensorRef* t : tensors)
+      sizes.emplace_back(t->shape->sizes, t->shape->sizes + t->shape->rank);
+    return sizes;
   };
-  if (op == "mm" || op == "bmm" || op == "linear" || op == "matmul" || op == "mv" || op == "dot" ||
-      op == "_int_mm" || op == "_grouped_mm" || op == "taper::block_linear" ||
-      op == "taper::block_linear_q8")
-    return product(0);
-  if (op == "addmm" || op == "baddbmm" || op == "addmv") return product(1);
-  if (op == "scaled_dot_product_attention" || op == "taper::attention" ||
-      op == "_scaled_dot_product_flash_attention_for_cpu")
-    return attention_operations(t);
-  if (op == "convolution" && t.arguments.size() >= 2) {
-    // a transposed convolution multiplies each input with its weights: weight (in channels, …)
-    const bool transposed = t.arguments[0]->shape->rank > 1 &&
-                            t.arguments[1]->shape->sizes[0] == t.arguments[0]->shape->sizes[1] &&
-                            t.arguments[1]->shape->sizes[0] != t.results[0]->shape->sizes[1];
-    return convolution_operations(numel(transposed ? t.arguments[0] : t.results[0]),
-                                  t.arguments[1]);
-  }
-  // for Winograd's algorithm the operations of the convolution, of which it needs fewer
-  if ((op == "taper::convolution" || op == "taper::winograd_convolution") &&
-      t.arguments.size() >= 2)
-    return convolution_operations(numel(t.results[0]), t.arguments[1]);
-  // a vector of weights in panels has four neighbours along the depth
-  if ((op == "taper::conv2d_q8" || op == "taper::linear_q8") && t.arguments.size() >= 2)
-    return 2 * numel(t.results[0]) * 4 * static_cast<double>(t.arguments[1]->shape->sizes[1]);
-  // (grad_output, input, weight) -> gradients of input and weight. Each is as much work as the
-  // forward pass; the gradient of the bias is little work.
-  if (op == "convolution_backward" && t.arguments.size() >= 3) {
-    const auto products =
-        std::ranges::count_if(t.results, [](const TensorRef* r) { return r->shape->rank > 1; });
-    return static_cast<double>(products) *
-           convolution_operations(numel(t.arguments[0]), t.arguments[2]);
-  }
-  return 0;
-}
-
-// Operators that read a few rows of their first argument.
-bool looks_up(std::string_view op) {
-  return op == "embedding" || op == "_embedding_bag" || op == "index.Tensor" ||
-         op == "index_select" || op == "gather" || op == "taper::block_embedding";
+  const Tensors t = tensors_of(in);
+  roofline::Call call{in.op, sizes_of(t.arguments), sizes_of(t.results)};
+  // the only flag of a convolution
+  for (const Slot& s : in.arguments)
+    if (s.kind == Kind::boolean && s.present) call.transposed = s.integer != 0;
+  return call;
 }
 
 // A tensor in memory, in the order in which an instruction touches them.
@@ -121,7 +69,7 @@ std::vector<Touch> touches_of(const InstructionInfo& in) {
     touches.push_back({r->data, bytes_of(r), true});
     written += touches.back().bytes;
   }
-  if (looks_up(in.op) && !t.arguments.empty())
+  if (roofline::looks_up(in.op) && !t.arguments.empty())
     touches[0].bytes = std::min(touches[0].bytes, written);
   return touches;
 }
@@ -148,7 +96,7 @@ std::vector<roofline::Work> works_of(const Method& method) {
   size_t pages = 0;
   for (index_t i = 0; i < method.instruction_count(); ++i) {
     const InstructionInfo in = method.instruction(i);
-    works.push_back({operations_of(in.op, tensors_of(in)), {}});
+    works.push_back({2 * roofline::multiply_adds(call_of(in)), {}});
     touches.push_back(touches_of(in));
     for (const Touch& t : touches.back()) pages += Recency::pages(t.data, t.bytes);
   }

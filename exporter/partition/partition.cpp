@@ -5,15 +5,37 @@
 #include <ostream>
 
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/ir/call.h"
 #include "taper/exporter/ir/control_flow.h"
-#include "taper/exporter/partition/multiply_adds.h"
 #include "taper/exporter/partition/parts.h"
+#include "taper/exporter/roofline/multiply_adds.h"
 
 namespace taper::partition {
 namespace {
 
 bool computes(const ir::Node& node) {
   return node.op->category != Category::view && !ir::is_control(node);
+}
+
+/// A symbolic size counts as its lower bound.
+roofline::Sizes sizes_of(const ir::Value& v) {
+  roofline::Sizes sizes;
+  for (int d = 0; d < v.type.rank; ++d)
+    sizes.push_back(static_cast<double>(v.type.sizes[d].lower()));
+  return sizes;
+}
+
+double multiply_adds(const ir::Node& node) {
+  roofline::Call call{name_of(*node.op), {}, {}};
+  for (const ir::Argument& a : node.arguments)
+    ir::for_each_value(a, [&](const ir::Value* v) {
+      if (v != nullptr) call.arguments.push_back(sizes_of(*v));
+    });
+  for (const auto& r : node.results)
+    if (r != nullptr) call.results.push_back(sizes_of(*r));
+  if (node.op == &ops::convolution)
+    call.transposed = ir::Call<ops::convolution>(node).get<"transposed">();
+  return roofline::multiply_adds(call);
 }
 
 /// A part for each node that computes. Views stay in the graph.

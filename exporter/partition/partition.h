@@ -17,7 +17,7 @@ struct PartitionReport {
     std::string first;  ///< describes the first one: "relu at net.py:14 (features.3)"
   };
   int parts = 0, delegated = 0;  ///< delegates, and the nodes in them, without views
-  /// What the nodes multiply (multiply_adds.h): of the delegates, and of the whole graph.
+  /// What the nodes multiply (roofline/multiply_adds.h): of the delegates, and of the whole graph.
   double delegated_work = 0, work = 0;
   std::vector<Left> left;  ///< the most frequent first
 
