@@ -10,7 +10,7 @@ import itertools
 import torch
 from torch import nn
 
-from zoo_parts import BATCH, KEY_VALUE, SMALL, SMALL_PAIR, VISION, VOCABULARY, Example, Model, build, images, tokens
+from zoo_parts import BATCH, KEY_VALUE, SMALL, SMALL_PAIR, VISION, VOCABULARY, Example, Model, build, images, text, tokens
 
 # ---- torchvision
 
@@ -407,18 +407,6 @@ VISION_NAMES = {
 
 def transformers_models():
     import transformers
-
-    def text(name, config, masked):
-        def make():
-            names, inputs = ["input_ids"], [tokens()]
-            if masked:
-                mask = torch.ones_like(inputs[0])
-                mask[1, -3:] = 0
-                names, inputs = [*names, "attention_mask"], [*inputs, mask]
-            settings = {k: v for k, v in {**SMALL, **config}.items() if v is not None}
-            return build(name, settings, names, inputs, [1] * len(inputs))
-
-        return make
 
     def pair(name, config):
         def make():

@@ -107,3 +107,18 @@ def build(name, config, names, inputs, sequence=None, options=None):
     model = kind._from_config(config, **({"experts_implementation": experts} if experts else {}))
     count_padding(model)
     return Example(Named(model, names, options or {}), inputs, sequence)
+
+
+def text(name, config, masked):
+    """A model of token ids, with an attention mask if `masked`."""
+
+    def make():
+        names, inputs = ["input_ids"], [tokens()]
+        if masked:
+            mask = torch.ones_like(inputs[0])
+            mask[1, -3:] = 0
+            names, inputs = [*names, "attention_mask"], [*inputs, mask]
+        settings = {k: v for k, v in {**SMALL, **config}.items() if v is not None}
+        return build(name, settings, names, inputs, [1] * len(inputs))
+
+    return make

@@ -2,7 +2,7 @@
 
 import torch
 
-from zoo_parts import BATCH, KEY_VALUE, SMALL, VOCABULARY, Model, build, tokens
+from zoo_parts import BATCH, KEY_VALUE, SMALL, VOCABULARY, Model, build, text, tokens
 
 GROUPED = dict(num_key_value_heads=2)
 MAMBA = dict(
@@ -219,18 +219,6 @@ SPEECH = {
         dict(hidden_states=torch.randn(BATCH, 64, 16), mask=torch.ones(BATCH, 64, dtype=torch.bool)),
     ),
 }
-
-def text(name, config, masked):
-    def make():
-        names, inputs = ["input_ids"], [tokens()]
-        if masked:
-            mask = torch.ones_like(inputs[0])
-            mask[1, -3:] = 0
-            names, inputs = [*names, "attention_mask"], [*inputs, mask]
-        settings = {k: v for k, v in {**SMALL, **config}.items() if v is not None}
-        return build(name, settings, names, inputs, [1] * len(inputs))
-
-    return make
 
 
 def speech(name, settings):
