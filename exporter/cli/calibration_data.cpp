@@ -5,11 +5,16 @@
 #include <memory>
 
 #include "taper/exporter/cli/recorded_inputs.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/files.h"
+#include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/npy.h"
 #include "taper/exporter/io/recorded_calls.h"
 #include "taper/exporter/io/safetensors.h"
+#ifdef TAPER_HAS_TEXT_MODELS
+#include "taper/exporter/llm/tokenizer_file.h"
+#endif
 
 namespace taper::cli {
 namespace {
@@ -28,9 +33,9 @@ const Input& only_input(const std::vector<Input>& inputs, const path& file) {
                     "; give a .safetensors file with a tensor for each");
 }
 
-[[noreturn]] void refuse(const io::Array& array, const Input& input, const path& file) {
-  throw ExportError(file.string() + ": " + array.describe() + " does not fit the input " +
-                    input.text + input.ranges);
+/// Whether the inputs are those of a language model: tokens, and the position of the first one.
+bool take_tokens(const std::vector<Input>& inputs) {
+  return inputs.size() == 2 && inputs[0].name == "ids" && inputs[1].name == "start";
 }
 
 /// Row-major bytes of [begin, end) along the first dimension, with other sizes.
@@ -48,7 +53,7 @@ class Cutter {
 
   std::vector<Tensor> run() const {
     const size_t rank = input_.sizes.size(), given = array_.sizes.size();
-    if (input_.is_number || array_.dtype != input_.dtype) refuse(array_, input_, file_);
+    if (input_.is_number || array_.dtype != input_.dtype) refuse();
     if (rank == 0 && given == 0) return {eager::tensor_of(array_)};
     if (given == rank + 1 && tail_fits(1, 0)) return stacked();
     if (given == rank && tail_fits(1, 1)) return in_batches();
@@ -57,10 +62,14 @@ class Cutter {
       one.sizes.insert(one.sizes.begin(), 1);
       if (fits(one, input_)) return {eager::tensor_of(one)};
     }
-    refuse(array_, input_, file_);
+    refuse();
   }
 
  private:
+  [[noreturn]] void refuse() const {
+    throw ExportError(file_.string() + ": " + array_.describe() + " does not fit the input " +
+                      input_.text + input_.ranges);
+  }
   /// Whether the sizes behind the first ones fit.
   bool tail_fits(size_t skip_given, size_t skip_wanted) const {
     return std::equal(
@@ -78,7 +87,7 @@ class Cutter {
     const int64_t count = array_.sizes[0], wanted = input_.sizes[0];
     constexpr int64_t free_batch = 32;
     const int64_t batch = wanted == any_extent ? free_batch : wanted;
-    if (wanted != any_extent && (wanted == 0 || count % wanted != 0)) refuse(array_, input_, file_);
+    if (wanted != any_extent && (wanted == 0 || count % wanted != 0)) refuse();
     std::vector<Tensor> calls;
     for (int64_t i = 0; i < count; i += batch) {
       const int64_t end = std::min(count, i + batch);
@@ -94,61 +103,125 @@ class Cutter {
   const path& file_;
 };
 
-Calls calls_of_npy(const path& file, const std::vector<Input>& inputs) {
-  Calls calls;
-  for (Tensor& t : Cutter(io::read_npy(file), only_input(inputs, file), file).run())
-    calls.push_back({std::move(t)});
-  return calls;
+/// The calls of one array. Files hold token ids in small integers.
+std::vector<Tensor> cut(io::Array array, const Input& input, const path& file) {
+  if (is_integral(array.dtype) && is_integral(input.dtype) && array.dtype != input.dtype)
+    array = eager::array_of(eager::tensor_of(array).to(input.dtype));
+  return Cutter(array, input, file).run();
 }
 
-Calls recorded_calls(const path& file, const std::vector<Input>& inputs) {
-  Calls calls;
-  for (const io::RecordedCall& call : io::read_recorded_calls(file)) {
-    const auto positions = choose_inputs(call.inputs, inputs);
-    if (!positions)
-      throw ExportError(file.string() + ": the recorded arguments of call " +
-                        std::to_string(calls.size()) + " do not fit the " +
-                        io::counted(static_cast<int64_t>(inputs.size()), "input") +
-                        " of the model");
-    calls.emplace_back();
-    for (const int i : *positions) calls.back().push_back(eager::tensor_of(call.inputs.at(i)));
+/// A language model begins each text at position 0.
+std::vector<Tensor> text_call(Tensor ids) {
+  const Tensor starts = eager::zeros({ids.size(0)}, DType::i64);
+  return {std::move(ids), starts};
+}
+
+/// Reads the calls of files.
+class Reader {
+ public:
+  Reader(const std::vector<Input>& inputs, const CalibrationOptions& options)
+      : inputs_(inputs), options_(options) {}
+
+  Calls read(const path& file) const {
+    const auto [named, tensor] = file_and_tensor(file);
+    if (!tensor.empty()) return of_array(io::read_safetensors(named).at(tensor), file);
+    if (file.extension() == ".npy") return of_array(io::read_npy(file), file);
+    if (file.extension() == ".safetensors") return of_safetensors(file);
+    if (file.extension() == ".txt") return of_text(file);
+    throw ExportError(file.string() +
+                      " is no calibration data; give .safetensors, .npy, a folder of pictures, or "
+                      "a .txt file for a language model");
   }
-  return calls;
-}
 
-/// A tensor for each input, by its name.
-Calls named_calls(const path& file, const io::SafeTensors& content,
-                  const std::vector<Input>& inputs) {
-  Calls calls;
-  for (size_t k = 0; k < inputs.size(); ++k) {
-    const auto found = content.tensors.find(inputs[k].name);
-    if (found == content.tensors.end())
-      throw ExportError(file.string() + " has no tensor " + inputs[k].name + " for the input " +
-                        inputs[k].text);
-    std::vector<Tensor> column = Cutter(found->second, inputs[k], file).run();
-    if (k == 0) calls.resize(column.size());
-    if (column.size() != calls.size())
-      throw ExportError(file.string() + " has " + std::to_string(calls.size()) + " examples of " +
-                        inputs[0].name + ", but " + std::to_string(column.size()) + " of " +
-                        inputs[k].name);
-    for (size_t i = 0; i < calls.size(); ++i) calls[i].push_back(std::move(column[i]));
+  /// "file.safetensors:name" as its two parts; the name is "" if there is none.
+  static std::pair<path, std::string> file_and_tensor(const path& given) {
+    constexpr std::string_view kind = ".safetensors";
+    const std::string text = given.string();
+    const size_t colon = text.rfind(std::string(kind) + ":");
+    if (colon == std::string::npos) return {given, ""};
+    return {text.substr(0, colon + kind.size()), text.substr(colon + kind.size() + 1)};
   }
-  return calls;
-}
 
-Calls calls_of_safetensors(const path& file, const std::vector<Input>& inputs) {
-  const io::SafeTensors content = io::read_safetensors(file);
-  const bool is_named = std::ranges::any_of(
-      inputs, [&](const Input& input) { return content.tensors.contains(input.name); });
-  return is_named ? named_calls(file, content, inputs) : recorded_calls(file, inputs);
-}
+ private:
+  /// An array for the only input, or the tokens of a language model.
+  Calls of_array(const io::Array& array, const path& file) const {
+    const bool texts = take_tokens(inputs_);
+    const Input& input = texts ? inputs_[0] : only_input(inputs_, file);
+    Calls calls;
+    for (Tensor& t : cut(array, input, file))
+      calls.push_back(texts ? text_call(std::move(t)) : std::vector{std::move(t)});
+    return calls;
+  }
 
-Calls calls_of(const path& file, const std::vector<Input>& inputs) {
-  if (file.extension() == ".npy") return calls_of_npy(file, inputs);
-  if (file.extension() == ".safetensors") return calls_of_safetensors(file, inputs);
-  throw ExportError(file.string() +
-                    " is no calibration data; give .safetensors, .npy, or a folder of pictures");
-}
+  Calls of_safetensors(const path& file) const {
+    const io::SafeTensors content = io::read_safetensors(file);
+    const auto has = [&](const Input& input) { return content.tensors.contains(input.name); };
+    if (std::ranges::none_of(inputs_, has)) return recorded(file);
+    if (take_tokens(inputs_) && has(inputs_[0]) && !has(inputs_[1]))
+      return of_array(content.tensors.at(inputs_[0].name), file);
+    return named(file, content);
+  }
+
+  Calls recorded(const path& file) const {
+    Calls calls;
+    for (const io::RecordedCall& call : io::read_recorded_calls(file)) {
+      const auto positions = choose_inputs(call.inputs, inputs_);
+      if (!positions)
+        throw ExportError(file.string() + ": the recorded arguments of call " +
+                          std::to_string(calls.size()) + " do not fit the " +
+                          io::counted(static_cast<int64_t>(inputs_.size()), "input") +
+                          " of the model");
+      calls.emplace_back();
+      for (const int i : *positions) calls.back().push_back(eager::tensor_of(call.inputs.at(i)));
+    }
+    return calls;
+  }
+
+  /// A tensor for each input, by its name.
+  Calls named(const path& file, const io::SafeTensors& content) const {
+    Calls calls;
+    for (size_t k = 0; k < inputs_.size(); ++k) {
+      const auto found = content.tensors.find(inputs_[k].name);
+      if (found == content.tensors.end())
+        throw ExportError(file.string() + " has no tensor " + inputs_[k].name + " for the input " +
+                          inputs_[k].text);
+      std::vector<Tensor> column = cut(found->second, inputs_[k], file);
+      if (k == 0) calls.resize(column.size());
+      if (column.size() != calls.size())
+        throw ExportError(file.string() + " has " + std::to_string(calls.size()) + " examples of " +
+                          inputs_[0].name + ", but " + std::to_string(column.size()) + " of " +
+                          inputs_[k].name);
+      for (size_t i = 0; i < calls.size(); ++i) calls[i].push_back(std::move(column[i]));
+    }
+    return calls;
+  }
+
+  /// Windows of a text, as tokens.
+  Calls of_text(const path& file) const {
+    if (!take_tokens(inputs_))
+      throw ExportError(file.string() +
+                        ": a text is for language models; give .npy or .safetensors");
+#ifdef TAPER_HAS_TEXT_MODELS
+    const llm::Tokenizer tokenizer = llm::read_tokenizer(options_.language_model);
+    const io::Bytes bytes = io::read_file(file);
+    const std::vector<llm::TokenId> ids =
+        tokenizer.encode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    Calls calls;
+    for (size_t at = 0; at < ids.size(); at += options_.window) {
+      const size_t end = std::min(ids.size(), at + options_.window);
+      const std::vector<int64_t> window(ids.begin() + static_cast<std::ptrdiff_t>(at),
+                                        ids.begin() + static_cast<std::ptrdiff_t>(end));
+      calls.push_back(text_call(Tensor::from(window, {1, static_cast<int64_t>(end - at)})));
+    }
+    return calls;
+#else
+    throw ExportError(file.string() + ": this build of Taper reads no texts");
+#endif
+  }
+
+  const std::vector<Input>& inputs_;
+  const CalibrationOptions& options_;
+};
 
 /// Reads a picture in each call of `at`, so that only one is in memory.
 quantize::Examples examples_of_pictures(const std::vector<path>& files,
@@ -201,25 +274,27 @@ std::vector<Input> inputs_of(const ir::Graph& graph) {
 }
 
 quantize::Examples read_calibration(const path& from, const std::vector<Input>& inputs,
-                                    const PictureOptions& pictures, size_t most) {
-  if (!std::filesystem::exists(from))
-    throw ExportError(from.string() + ": there is no such file or folder");
+                                    const CalibrationOptions& options) {
+  const path file = Reader::file_and_tensor(from).first;
+  if (!std::filesystem::exists(file))
+    throw ExportError(file.string() + ": there is no such file or folder");
+  const Reader reader(inputs, options);
   quantize::Examples examples;
-  if (!std::filesystem::is_directory(from)) {
-    examples = is_picture_file(from) ? examples_of_pictures({from}, inputs, pictures)
-                                     : quantize::Examples(calls_of(from, inputs));
-  } else if (const Folder folder(from); !folder.pictures.empty()) {
-    examples = examples_of_pictures(folder.pictures, inputs, pictures);
+  if (!std::filesystem::is_directory(file)) {
+    examples = is_picture_file(file) ? examples_of_pictures({file}, inputs, options.pictures)
+                                     : quantize::Examples(reader.read(from));
+  } else if (const Folder folder(file); !folder.pictures.empty()) {
+    examples = examples_of_pictures(folder.pictures, inputs, options.pictures);
   } else {
     Calls all;
-    for (const path& file : folder.others)
-      for (auto& call : calls_of(file, inputs)) all.push_back(std::move(call));
+    for (const path& part : folder.others)
+      for (auto& call : reader.read(part)) all.push_back(std::move(call));
     examples = quantize::Examples(std::move(all));
   }
   if (examples.count == 0)
     throw ExportError(from.string() +
                       " has no examples; give pictures, .npy or .safetensors files");
-  if (most > 0) examples.count = std::min(examples.count, most);
+  if (options.most > 0) examples.count = std::min(examples.count, options.most);
   return examples;
 }
 

@@ -154,7 +154,9 @@ void add_eval_command(CommandLine& line, std::ostream& out) {
   const auto arguments = std::make_shared<EvalArguments>();
   EvalArguments& a = *arguments;
   Command command = line.add("eval", "Measures how likely a language model finds texts.");
-  command.option("MODEL", a.model, "a folder as Hugging Face writes it, or a .gguf file")
+  command
+      .option("MODEL", a.model,
+              "a folder as Hugging Face writes it, a .gguf file, or a program that export wrote")
       .required();
   command.option("--text", a.text, "a file, of which the perplexity is printed");
   command.option("--choices", a.choices,

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/inputs.h"
@@ -61,9 +62,16 @@ std::string check_tolerance(const std::string& text) {
   return number && std::isfinite(*number) && *number >= 0 ? "" : text + " is not a number >= 0";
 }
 
-std::string check_page_name(const std::string& path) {
+std::string check_page(const std::string& path) {
   const std::filesystem::path kind = std::filesystem::path(path).extension();
-  return kind == ".html" || kind == ".htm" ? "" : path + ": the name of a page must end in .html";
+  if (kind != ".html" && kind != ".htm") return path + ": the name of a page must end in .html";
+  std::error_code ignored;
+  const bool existed = std::filesystem::exists(path, ignored);
+  // appending nothing leaves a page of an earlier run as it is
+  if (!std::ofstream(path, std::ios::app))
+    return path + ": it cannot be written; give a file in a folder that exists and may be changed";
+  if (!existed) std::filesystem::remove(path, ignored);
+  return "";
 }
 
 void add_threads_option(Command& command, int& threads) {

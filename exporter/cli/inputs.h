@@ -31,8 +31,8 @@ void add_read_option(Command& command, ImportChoice& choice);
 void add_outside_options(Command& command, ImportChoice& choice);  // input_options.cpp
 /// The error of a tolerance; "" if the text is a number of at least 0.
 std::string check_tolerance(const std::string& text);  // input_options.cpp
-/// The error of the name of a page for a browser; "" if it ends in .html.
-std::string check_page_name(const std::string& path);  // input_options.cpp
+/// The error of the file for a page; "" if its name ends in .html and it can be written.
+std::string check_page(const std::string& path);  // input_options.cpp
 
 /// The whole text as a number; nullopt if it is not one, or too large.
 template <class T>

@@ -63,7 +63,7 @@ void add_inspect_command(CommandLine& line, std::ostream& out) {
       .option(
           "--graph FILE", options->graph,
           "Draws the graphs of the methods as a page, FILE.html, on which modules open and close")
-      .checked_by(check_page_name);
+      .checked_by(check_page);
   command.flag("--json", options->json, "Prints JSON instead of text; sizes are in bytes");
   add_import_options(command, options->import);
   command.option("--weights-folder FOLDER", options->import.weights_folder,

@@ -130,7 +130,7 @@ void add_profile_command(CommandLine& line, std::ostream& out) {
   command
       .option("--html FILE", options->html,
               "Writes a page, FILE.html: a timeline of one run, and tables that can be sorted")
-      .checked_by(check_page_name);
+      .checked_by(check_page);
   command.option("--trace FILE.json", options->trace,
                  "Writes every event to this file, for Perfetto or chrome://tracing");
   command.footer(R"(Inputs that are not given are random numbers, or zeros for integers.

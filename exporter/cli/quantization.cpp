@@ -1,5 +1,6 @@
 #include "taper/exporter/cli/quantization.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -11,7 +12,6 @@
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/quantize_html.h"
-#include "taper/exporter/cli/samples.h"
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
@@ -66,18 +66,28 @@ struct Quantization::Parts {
     if (static_options) return run_static(graphs, stages);
     quantize::Options options;
     if (!choice.calibrate.empty()) {
-      options.samples = read_samples(choice.calibrate, model, *graphs.front(), choice.samples);
+      options.samples = examples_for(*graphs.front());
       require_variety(options.samples);
     }
     options.progress = Shown(stages);
     report = quantize::quantize(graphs, *recipe, options);
   }
 
-  /// Throws if all floating elements of the samples are the same number.
-  void require_variety(const std::vector<quantize::Sample>& samples) const {
+  quantize::Examples examples_for(const ir::Graph& graph) const {
+    CalibrationOptions options{.pictures = choice.pictures,
+                               .most = static_cast<size_t>(choice.samples),
+                               .language_model = model};
+    if (const auto& inputs = graph.inputs(); !inputs.empty() && inputs[0].value != nullptr)
+      if (const ir::Type& type = inputs[0].value->type; type.rank == 2)  // (texts, tokens)
+        options.window = std::min(options.window, static_cast<size_t>(type.sizes[1].upper()));
+    return read_calibration(choice.calibrate, inputs_of(graph), options);
+  }
+
+  /// Throws if all floating elements of the examples are the same number.
+  void require_variety(const quantize::Examples& examples) const {
     std::optional<float> first;
-    for (const quantize::Sample& sample : samples)
-      for (const eager::Tensor& input : sample) {
+    for (size_t i = 0; i < examples.count; ++i)
+      for (const eager::Tensor& input : examples.at(i)) {
         if (input.dtype() != DType::f32) continue;
         for (const float x : input.contiguous().to_vector<float>()) {
           if (first && x != *first) return;
@@ -94,8 +104,7 @@ struct Quantization::Parts {
     if (graphs.size() != 1)
       throw ExportError("recipe " + recipe->name + ": static activations are for one method");
     ir::Graph& graph = *graphs.front();
-    const quantize::Examples examples = read_calibration(
-        choice.calibrate, inputs_of(graph), choice.pictures, static_cast<size_t>(choice.samples));
+    const quantize::Examples examples = examples_for(graph);
     for (const std::string& line : quantize::prepare_static(graph))
       static_report << "  " << io::printable(line) << '\n';
     const quantize::Ranges ranges =
@@ -136,9 +145,7 @@ Option add_quantize_options(Command& command, QuantizeChoice& choice) {
   command
       .option("--report FILE.html", choice.report,
               "Writes a page about the weights, from the most harmed")
-      .checked_by([](const std::string& file) -> std::string {
-        return file.ends_with(".html") ? "" : file + ": the name of a page must end in .html";
-      });
+      .checked_by(check_page);
   return recipe;
 }
 

@@ -23,6 +23,8 @@ struct TextScorerOptions {
 /// Errors are ExportErrors, which name the file.
 class TextScorer {
  public:
+  /// Of a Hugging Face folder, a .gguf file, or a program (.taper). A program computes as it was
+  /// exported, so it takes no `exact`. Without its method `forward_all` it reads token by token.
   explicit TextScorer(const std::string& path, const TextScorerOptions& options = {});
   ~TextScorer();
 
@@ -32,8 +34,9 @@ class TextScorer {
   /// it. One fewer than tokens.
   std::vector<double> log_probabilities(const std::vector<TokenId>& ids);
 
- private:
   struct Parts;
+
+ private:
   std::unique_ptr<Parts> parts_;
 };
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "taper/exporter/eager/eager.h"
-#include "taper/exporter/ir/interpreter.h"
+#include "taper/exporter/quantize/static/run_examples.h"
 
 namespace taper::quantize {
 namespace {
@@ -26,7 +26,7 @@ void add(Hessian& hessian, const Tensor& x, const std::string& name) {
 
 }  // namespace
 
-Hessians run_samples(const ir::Graph& graph, const std::vector<Sample>& samples,
+Hessians run_samples(const ir::Graph& graph, const Examples& samples,
                      const std::vector<const ir::Value*>& inputs,
                      const std::function<void()>& advance) {
   const eager::NoGrad guard;
@@ -34,12 +34,10 @@ Hessians run_samples(const ir::Graph& graph, const std::vector<Sample>& samples,
   for (const ir::Value* v : inputs)
     if (!hessians.contains(v))
       hessians[v] = std::make_shared<Hessian>(v->type.sizes[v->type.rank - 1].value());
-  for (const Sample& sample : samples) {
-    ir::Interpreter interpreter(graph);
-    interpreter.observe([&](const ir::Value& v, const Tensor& x) {
+  for (size_t i = 0; i < samples.count; ++i) {
+    run_example(graph, samples, i, [&](const ir::Value& v, const Tensor& x) {
       if (const auto h = hessians.find(&v); h != hessians.end()) add(*h->second, x, v.name);
     });
-    interpreter.run(sample);
     if (advance) advance();
   }
   return hessians;

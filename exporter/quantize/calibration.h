@@ -6,22 +6,19 @@
 #include <span>
 #include <vector>
 
-#include "taper/exporter/eager/tensor.h"
 #include "taper/exporter/ir/graph.h"
 #include "taper/exporter/quantize/gptq.h"
+#include "taper/exporter/quantize/static/calibrate.h"
 
 namespace taper::quantize {
-
-/// The inputs of one call of a graph.
-using Sample = std::vector<eager::Tensor>;
 
 /// Hessians by the value that is multiplied with a weight. Weights with the same input share one.
 using Hessians = std::map<const ir::Value*, std::shared_ptr<Hessian>>;
 
-/// Runs the samples through eager, each with the initial states, and sums x xᵀ over the last
-/// dimension of each of `inputs`. Calls `advance` after each sample. Throws ExportError if a sample
+/// Runs the examples through eager, each with the initial states, and sums x xᵀ over the last
+/// dimension of each of `inputs`. Calls `advance` after each example. Throws ExportError if one
 /// does not fit, or a value is not finite.
-Hessians run_samples(const ir::Graph& graph, const std::vector<Sample>& samples,
+Hessians run_samples(const ir::Graph& graph, const Examples& samples,
                      const std::vector<const ir::Value*>& inputs,
                      const std::function<void()>& advance);
 

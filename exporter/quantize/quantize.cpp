@@ -172,13 +172,13 @@ class Quantizer {
   }
 
   void show(const std::string& what, int64_t done) const {
-    const auto samples = static_cast<int64_t>(options_.samples.size());
+    const auto samples = static_cast<int64_t>(options_.samples.count);
     if (options_.progress)
       options_.progress(what, calibrated_ + done, samples + static_cast<int64_t>(weights_.size()));
   }
 
   void calibrate() {
-    if (options_.samples.empty()) return;
+    if (options_.samples.count == 0) return;
     std::vector<const Value*> inputs;
     for (const Weight& w : weights_)
       if (w.graph == first_ && w.obstacle.empty())
@@ -189,7 +189,7 @@ class Quantizer {
       ++calibrated_;
       show("calibrating", 0);
     });
-    report_.samples = static_cast<int64_t>(options_.samples.size());
+    report_.samples = static_cast<int64_t>(options_.samples.count);
   }
 
   /// The Hessian of all products with a weight; nullptr without calibration data.
@@ -270,7 +270,7 @@ class Quantizer {
     const std::shared_ptr<const Hessian> hessian = hessian_of(w, decision.depth);
     Method method = decision.rule->scheme.method;
     // rows that are looked up have no products to learn from
-    if (learns(method) && hessian == nullptr && !options_.samples.empty() && w.is_looked_up())
+    if (learns(method) && hessian == nullptr && options_.samples.count > 0 && w.is_looked_up())
       method = Method::mse;
     try {
       const Quantized q = quantize_matrix(m, decision.format->layout, method, hessian.get());

@@ -18,8 +18,8 @@
 namespace taper::quantize {
 
 struct Options {
-  /// Calls of the first graph, from which methods such as GPTQ learn. Empty: there are none.
-  std::vector<Sample> samples;
+  /// Calls of the first graph, from which methods such as GPTQ learn.
+  Examples samples;
   /// Told what is next, and how much of all of it is done.
   std::function<void(const std::string& what, int64_t done, int64_t all)> progress;
 };

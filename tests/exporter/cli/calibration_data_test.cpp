@@ -66,7 +66,7 @@ TEST(calibration_data, cuts_arrays_into_calls) {
   io::write_npy(file, counting({4, 3}));
   const quantize::Examples examples = read_calibration(file, fixed);
   EXPECT_EQ(examples.at(1)[0].to_vector<float>(), (std::vector<float>{6, 7, 8, 9, 10, 11}));
-  EXPECT_EQ(read_calibration(file, fixed, {}, 1).count, 1u);
+  EXPECT_EQ(read_calibration(file, fixed, {.most = 1}).count, 1u);
 
   for (const std::vector<int64_t>& wrong :
        std::vector<std::vector<int64_t>>{{5, 3}, {2, 4}, {3}, {1, 1, 2, 3}, {}}) {
@@ -99,6 +99,32 @@ TEST(calibration_data, reads_tensors_by_the_names_of_inputs) {
                       "is for one input, but the model takes 2 inputs");
 }
 
+TEST(calibration_data, reads_one_tensor_of_a_file) {
+  const std::filesystem::path file = folder() / "data.safetensors";
+  const Inputs one = inputs_of_text("input \"x\" = %x: f32[1, 3]\n");
+  io::write_safetensors(file, {{{"a", counting({2, 3})}, {"b", counting({5, 3})}}, {}});
+  EXPECT_EQ(read_calibration(file.string() + ":b", one).count, 5u);
+  EXPECT_THROW(read_calibration(file.string() + ":c", one), ExportError);
+}
+
+TEST(calibration_data, begins_texts_of_a_language_model_at_position_0) {
+  const std::filesystem::path file = folder() / "tokens.npy";
+  const Inputs tokens = inputs_of_text(
+      "symbol n in [1, 64]\ninput \"ids\" = %ids: i64[1, n]\ninput \"start\" = %start: i64[1]\n"
+      "bind n = extent 1 of input 0\n%x: i64[1, n] = alias(%ids)\n");
+  io::Array ids = io::Array::zeros(DType::i16, {2, 5});
+  ids.values<int16_t>()[7] = 300;
+  io::write_npy(file, ids);
+  const quantize::Examples examples = read_calibration(file, tokens);
+  ASSERT_EQ(examples.count, 2u);
+  EXPECT_EQ(examples.at(1)[0].to_vector<int64_t>(), (std::vector<int64_t>{0, 0, 300, 0, 0}));
+  EXPECT_EQ(examples.at(1)[1].to_vector<int64_t>(), (std::vector<int64_t>{0}));
+  const Inputs pictures = inputs_of_text(free_batch);
+  std::ofstream(file.parent_path() / "story.txt") << "once";
+  EXPECT_EXPORT_ERROR(read_calibration(file.parent_path() / "story.txt", pictures),
+                      "a text is for language models");
+}
+
 TEST(calibration_data, reads_recorded_calls_and_leaves_constants_out) {
   const std::filesystem::path file = folder() / "calls.safetensors";
   io::write_safetensors(file, {{{"set0.input.0", counting({4, 3})},
@@ -124,7 +150,8 @@ TEST(calibration_data, reads_folders_in_the_order_of_names) {
     const std::vector<uint8_t> samples(4, static_cast<uint8_t>(grey));
     io::write_png(data / name, io::Array::of<uint8_t>({2, 2, 1}, samples));
   }
-  const quantize::Examples pictures = read_calibration(data, image, {.scale = {{0.0}, {0.5}}});
+  const quantize::Examples pictures =
+      read_calibration(data, image, {.pictures = {.scale = {{0.0}, {0.5}}}});
   ASSERT_EQ(pictures.count, 2u);
   EXPECT_EQ(pictures.at(0)[0].to_vector<float>(), (std::vector<float>{2, 2, 2, 2}));
   EXPECT_NEAR(pictures.at(1)[0].to_vector<float>()[0], 0.4, 1e-6);
@@ -139,7 +166,8 @@ TEST(calibration_data, refuses_other_files) {
   const std::filesystem::path file = folder() / "data.csv";
   std::ofstream(file) << "1,2,3\n";
   EXPECT_EXPORT_ERROR(read_calibration(file, inputs_of_text(free_batch)),
-                      "is no calibration data; give .safetensors, .npy, or a folder of pictures");
+                      "is no calibration data; give .safetensors, .npy, a folder of pictures, or "
+                      "a .txt file for a language model");
   const std::filesystem::path broken = file.parent_path() / "broken.npy";
   std::ofstream(broken) << "no array";
   EXPECT_THROW(read_calibration(broken, inputs_of_text(free_batch)), ExportError);

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "taper/exporter/io/png.h"
 #include "taper/exporter/io/safetensors.h"
 #include "taper/tests/exporter/cli/taper_command.h"
 
@@ -60,7 +61,14 @@ TEST(taper_quantize, learns_from_data_in_each_form) {
   io::SafeTensors file;
   file.tensors["x"] = io::read_npy(array);
   io::write_safetensors(named, file);
-  for (const std::string& data : {recorded.string(), array, named, named + ":x"}) {
+  const std::string pictures = scratch("pictures");
+  std::filesystem::create_directories(pictures);
+  for (const char* name : {"a.png", "b.png"}) {
+    std::vector<uint8_t> grey(28 * 28);
+    for (size_t i = 0; i < grey.size(); ++i) grey[i] = static_cast<uint8_t>(i * 37);
+    io::write_png(pictures + "/" + name, io::Array::of<uint8_t>({28, 28, 1}, grey));
+  }
+  for (const std::string& data : {recorded.string(), array, named, named + ":x", pictures}) {
     const Outcome o = taper_command("quantize", model.string(), "--recipe", "int4-g32", "-o",
                                     scratch("lenet.taper"), "--calibrate", data);
     EXPECT_EQ(o.code, success) << data << ": " << o.err;
@@ -200,11 +208,11 @@ TEST(taper_quantize, refuses_what_would_make_a_bad_model) {
               HasSubstr("weight fc1.weight: the method gptq needs calibration data"));
   EXPECT_THAT(refusal("--recipe", "int4-g32", "--calibrate", "none.npy"), HasSubstr("none.npy"));
   EXPECT_THAT(refusal("--recipe", "int4-g32", "--calibrate", model),
-              HasSubstr("calibration data is a .safetensors, .npy or .txt file"));
+              HasSubstr("is no calibration data; give .safetensors, .npy, a folder of pictures"));
   EXPECT_THAT(refusal("--recipe", "int4-g32", "--calibrate", npy("a.npy", {4}, {1, 2, 3, 4})),
-              HasSubstr("f32 (4,) does not fit input x, f32[x.0, 1, 28, 28]"));
+              HasSubstr("f32 (4,) does not fit the input x: f32[x.0, 1, 28, 28]"));
   EXPECT_THAT(refusal("--recipe", "int4-g32", "--calibrate", npy("e.npy", {0, 1, 28, 28}, {})),
-              HasSubstr("it holds no sample for the model"));
+              HasSubstr("has no examples"));
   EXPECT_THAT(refusal("--recipe", "int4-g32", "--calibrate",
                       npy("n.npy", {1, 1, 28, 28}, std::vector<float>(784, NAN))),
               HasSubstr("is not finite for some of the data"));
@@ -212,6 +220,8 @@ TEST(taper_quantize, refuses_what_would_make_a_bad_model) {
               HasSubstr("--samples: it must be positive"));
   EXPECT_THAT(refusal("--recipe", "int4-g32", "--report", "x.pdf"),
               HasSubstr("the name of a page must end in .html"));
+  EXPECT_THAT(refusal("--recipe", "int4-g32", "--report", scratch("none/x.html")),
+              HasSubstr("x.html: it cannot be written; give a file in a folder that exists"));
   EXPECT_THAT(taper_command("export", model, "-o", program, "--calibrate", "x.npy").err,
               HasSubstr("--calibrate: it needs --recipe"));
   const auto of_model = [&](const std::string& file) {

@@ -159,6 +159,30 @@ TEST(taper_eval, gives_the_recorded_perplexity_of_a_published_model) {
   EXPECT_NEAR(json::parse(o.out)["perplexity"].get<double>(), want, want * 0.01);
 }
 
+TEST(taper_eval, takes_programs) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
+  const Recorded m(folder);
+  double sum = 0;
+  for (size_t i = 0; i + 1 < m.ids.size(); ++i) sum -= log_probability(m.row(i), m.ids[i + 1]);
+  const double want = std::exp(sum / 39);
+  const std::string text = written("text.txt", text_of(m.ids)),
+                    program = tests::scratch_file("m.taper").string();
+  const auto perplexity_of = [&](auto... options) {
+    const Outcome made =
+        taper_command("export", m.model, "-o", program, "--exact", "--chunk", "16", options...);
+    EXPECT_EQ(made.code, success) << made.err;
+    const Outcome o = taper_command("eval", program, "--text", text, "--json");
+    EXPECT_EQ(o.code, success) << o.err;
+    EXPECT_EQ(json::parse(o.out)["tokens"], 39);
+    return json::parse(o.out)["perplexity"].get<double>();
+  };
+  EXPECT_NEAR(perplexity_of("--all-logits"), want, want * 1e-4);
+  EXPECT_NEAR(perplexity_of(), want, want * 1e-4);
+  EXPECT_THAT(taper_command("eval", program, "--text", text, "--exact").err,
+              HasSubstr("a program has the context, the exactness"));
+  EXPECT_THAT(taper_command("eval", text, "--text", text).err, HasSubstr("text.txt"));
+}
+
 TEST(taper_eval, says_what_is_wrong) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
   const Recorded m(folder);

@@ -24,12 +24,12 @@ int64_t digits_read(const std::filesystem::path& file, const std::filesystem::pa
   exporter.method("forward", model.function(), model.input_specs(), model.output_names());
   ExportOptions options{.exact = false};
   options.before_passes = [&](const std::vector<ir::Graph*>& graphs) {
-    Options data;
+    std::vector<std::vector<eager::Tensor>> calls;
     if (calibrated)
       for (auto [images, labels] :
            data::Loader(pictures(mnist, "train").range(0, 128), {.batch_size = 32}))
-        data.samples.push_back({images});
-    const Report report = quantize(graphs, find_recipe(recipe), data);
+        calls.push_back({images});
+    const Report report = quantize(graphs, find_recipe(recipe), {.samples = std::move(calls)});
     EXPECT_EQ(std::ranges::count_if(report.weights, &WeightReport::is_quantized), 3);
   };
   const std::vector<std::byte> program = exporter.write(options);

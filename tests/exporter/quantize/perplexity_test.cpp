@@ -52,12 +52,12 @@ class perplexity : public testing::Test {
     }
   }
 
-  std::vector<Sample> calibration() const {
+  Examples calibration() const {
     const eager::Tensor ids = eager::tensor_of(tokens_.at("calibration"));
-    std::vector<Sample> samples;
-    for (int64_t i = 0; i < ids.size(0).value(); ++i)
-      samples.push_back({ids.slice(0, i, i + 1).contiguous()});
-    return samples;
+    return {static_cast<size_t>(ids.size(0).value()), [ids](size_t i) {
+              const auto row = static_cast<int64_t>(i);
+              return std::vector{ids.slice(0, row, row + 1).contiguous()};
+            }};
   }
 
   struct How {

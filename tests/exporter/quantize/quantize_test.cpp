@@ -228,14 +228,16 @@ TEST(quantize, learns_from_calibration_data) {
   Options options;
   // inputs that are strongly correlated
   const eager::Tensor mix = random_tensor({4, 64}, 9);
-  for (unsigned i = 0; i < 20; ++i)
-    options.samples.push_back({eager::mm(random_tensor({3, 4}, i), mix)});
+  options.samples = {20, [&](size_t i) {
+                       const auto seed = static_cast<unsigned>(i);
+                       return std::vector{eager::mm(random_tensor({3, 4}, seed), mix)};
+                     }};
   const auto output_db = [&](const Recipe& recipe) {
-    const Changed c(model, recipe, options.samples[0], 0.2, options);
+    const Changed c(model, recipe, options.samples.at(0), 0.2, options);
     return c.report.weights[0].measure.output_sqnr_db();
   };
   EXPECT_GT(output_db(gptq), output_db(recipe_of(R"({"weights": "int4", "method": "mse"})")) + 5);
-  EXPECT_EQ(Changed(model, recipe_of("\"int4\""), options.samples[0], 0.2, options)
+  EXPECT_EQ(Changed(model, recipe_of("\"int4\""), options.samples.at(0), 0.2, options)
                 .report.weights[0]
                 .scheme,
             "q4_1 gptq");
@@ -259,9 +261,12 @@ TEST(quantize, refuses_what_would_make_a_bad_model) {
     EXPECT_THAT(refusal(m, int8()), HasSubstr("weight w: element (0, 5) is "));
   }
   Options options;
-  options.samples = {{eager::full({3, 64}, std::numeric_limits<float>::infinity())}};
+  options.samples = {1, [](size_t) {
+                       constexpr float infinite = std::numeric_limits<float>::infinity();
+                       return std::vector{eager::full({3, 64}, infinite)};
+                     }};
   EXPECT_THAT(refusal(linear_model(20, 64), recipe_of("\"int4\""), options),
-              HasSubstr("calibration: x is not finite"));
+              HasSubstr("example 0: calibration: x is not finite"));
 }
 
 TEST(quantize, counts_rows_of_zeros) {
