@@ -97,6 +97,8 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
   if (options.output.empty()) throw UsageError("--output FILE.taper is required");
   if (!options.quantize.calibrate.empty() && options.files.size() > 1)
     throw UsageError("--calibrate", "its data is for one model; give one");
+  if (!options.quantize.target.empty() && options.files.size() > 1)
+    throw UsageError("--target-accuracy", "it is for one model; give one");
   require_names_of_their_own(options);
   const auto folder = [](const std::string& file) {
     return in_canonical_folder(file).parent_path();

@@ -13,11 +13,14 @@
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/quantize_html.h"
 #include "taper/exporter/cli/stages.h"
+#include "taper/exporter/cli/target_accuracy.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/quantize/awq.h"
 #include "taper/exporter/quantize/quantize.h"
 #include "taper/exporter/quantize/static/static.h"
 #include "taper/exporter/quantize/static_recipe.h"
+#include "taper/exporter/quantize/target.h"
 
 namespace taper::cli {
 namespace {
@@ -58,29 +61,71 @@ struct Quantization::Parts {
   QuantizeChoice choice;
   std::string model;
   std::optional<quantize::Recipe> recipe;
-  std::optional<quantize::StaticOptions> static_options;
+  std::optional<quantize::StaticRecipe> integers;  ///< static activations
+  std::optional<AccuracyGoal> goal;
+  ExportOptions exported;  ///< how the program is written
   quantize::Report report;
-  std::ostringstream static_report;
+  std::ostringstream static_report, search_report;
 
   void run(const std::vector<ir::Graph*>& graphs, Stages& stages) {
-    if (static_options) return run_static(graphs, stages);
+    if (integers) return run_static(graphs, stages);
     quantize::Options options;
     if (!choice.calibrate.empty()) {
       options.samples = examples_for(*graphs.front());
       require_variety(options.samples);
     }
+    if (goal) search_recipe(graphs, options, stages);
     options.progress = Shown(stages);
     report = quantize::quantize(graphs, *recipe, options);
   }
 
   quantize::Examples examples_for(const ir::Graph& graph) const {
-    CalibrationOptions options{.pictures = choice.pictures,
-                               .most = static_cast<size_t>(choice.samples),
-                               .language_model = model};
+    CalibrationOptions options = data_options(graph);
+    options.most = static_cast<size_t>(choice.samples);
+    return read_calibration(choice.calibrate, inputs_of(graph), options);
+  }
+
+  CalibrationOptions data_options(const ir::Graph& graph) const {
+    CalibrationOptions options{.pictures = choice.pictures, .language_model = model};
     if (const auto& inputs = graph.inputs(); !inputs.empty() && inputs[0].value != nullptr)
       if (const ir::Type& type = inputs[0].value->type; type.rank == 2)  // (texts, tokens)
         options.window = std::min(options.window, static_cast<size_t>(type.sizes[1].upper()));
-    return read_calibration(choice.calibrate, inputs_of(graph), options);
+    return options;
+  }
+
+  // ---- --target-accuracy
+
+  ProgramMeter meter_for(const std::vector<ir::Graph*>& graphs, Stages& stages) const {
+    const std::string& data = choice.evaluate.empty() ? choice.calibrate : choice.evaluate;
+    const ir::Graph& graph = *graphs.front();
+    quantize::TestData tests;
+    if (!data.empty())
+      tests = read_test_data(data, inputs_of(graph), data_options(graph), goal->metric);
+    return {*goal, std::move(tests), graphs, exported, shown_as("measuring the model", stages)};
+  }
+
+  quantize::Target target_of(ProgramMeter& meter, Stages& stages) const {
+    return {goal->goal, [&meter](const std::vector<ir::Graph*>& g) { return meter.run(g); },
+            shown_as("searching", stages)};
+  }
+
+  void search_recipe(const std::vector<ir::Graph*>& graphs, const quantize::Options& options,
+                     Stages& stages) {
+    quantize::scale_for_activations(graphs, *recipe, options);
+    for (quantize::Rule& rule : recipe->rules) rule.scheme.awq = false;  // that is done
+    ProgramMeter meter = meter_for(graphs, stages);
+    quantize::BlockTarget found =
+        quantize::recipe_for(graphs, *recipe, options, target_of(meter, stages));
+    print_curve(search_report, *goal, found.search, "weights that can be quantized");
+    *recipe = std::move(found.recipe);
+  }
+
+  void search_static(ir::Graph& graph, const quantize::Ranges& ranges, Stages& stages) {
+    ProgramMeter meter = meter_for({&graph}, stages);
+    quantize::StaticTarget found =
+        quantize::static_options_for(graph, ranges, integers->options, target_of(meter, stages));
+    print_curve(search_report, *goal, found.search, "weights and results of nodes");
+    integers->options = std::move(found.options);
   }
 
   /// Throws if all floating elements of the examples are the same number.
@@ -100,26 +145,55 @@ struct Quantization::Parts {
                         "those that the model will get");
   }
 
-  void run_static(const std::vector<ir::Graph*>& graphs, Stages& stages) {
-    if (graphs.size() != 1)
-      throw ExportError("recipe " + recipe->name + ": static activations are for one method");
-    ir::Graph& graph = *graphs.front();
-    const quantize::Examples examples = examples_for(graph);
+  void read_goal() {
+    if (choice.target.empty()) {
+      if (!choice.evaluate.empty()) throw UsageError("--evaluate", "it needs --target-accuracy");
+      return;
+    }
+    goal = parse_goal(choice.target);
+    if (goal->metric != quantize::Metric::other && choice.evaluate.empty() &&
+        choice.calibrate.empty())
+      throw UsageError("--evaluate", goal->metric_name() + " is measured on data; name them");
+  }
+
+  /// Brings a graph into the form that calibration takes.
+  void prepare(ir::Graph& graph, const quantize::Examples& examples, Stages& stages) {
     for (const std::string& line : quantize::prepare_static(graph))
       static_report << "  " << io::printable(line) << '\n';
-    const quantize::Ranges ranges =
-        quantize::calibrate(graph, examples, *static_options, shown_as("calibrating", stages));
+    if (integers->equalize)
+      static_report << "  equalized " << io::counted(quantize::equalize(graph), "pair")
+                    << " of products\n";
+    if (!integers->smooth) return;
+    const int inputs =
+        quantize::smooth(graph, examples, *integers->smooth, shown_as("smoothing", stages));
+    static_report << "  smoothed " << io::counted(inputs, "input") << " of products\n";
+  }
+
+  void require_variety(const ir::Graph& graph, const quantize::Ranges& ranges) const {
     for (const ir::Input& input : graph.inputs())
       if (const auto range = ranges.values.find(input.value == nullptr ? "" : input.value->name);
           range != ranges.values.end() && range->second.low == range->second.high)
         throw ExportError(choice.calibrate + ": every element of the input " + input.name +
                           " is the same number, which shows no ranges; give data like those that "
                           "the model will get");
+  }
+
+  void run_static(const std::vector<ir::Graph*>& graphs, Stages& stages) {
+    if (graphs.size() != 1)
+      throw ExportError("recipe " + recipe->name + ": static activations are for one method");
+    ir::Graph& graph = *graphs.front();
+    const quantize::Examples examples = examples_for(graph);
+    prepare(graph, examples, stages);
+    const quantize::Ranges ranges =
+        quantize::calibrate(graph, examples, integers->options, shown_as("calibrating", stages));
+    require_variety(graph, ranges);
     if (choice.sensitivity)
       quantize::print(static_report,
-                      quantize::measure_sensitivity(graph, ranges, examples, *static_options,
+                      quantize::measure_sensitivity(graph, ranges, examples, integers->options,
                                                     shown_as("measuring", stages)));
-    const quantize::StaticResult result = quantize::quantize_static(graph, ranges, *static_options);
+    if (goal) search_static(graph, ranges, stages);
+    const quantize::StaticResult result =
+        quantize::quantize_static(graph, ranges, integers->options);
     quantize::print(static_report, result.decisions);
     for (const auto* warnings : {&ranges.warnings, &result.warnings})
       for (const std::string& w : *warnings)
@@ -130,9 +204,9 @@ struct Quantization::Parts {
 };
 
 Option add_quantize_options(Command& command, QuantizeChoice& choice) {
-  const Option recipe =
-      command.option("--recipe RECIPE", choice.recipe,
-                     "Quantizes: int8, int8-weights, int8-dynamic, int4-g32, mixed, or a file");
+  const Option recipe = command.option(
+      "--recipe RECIPE", choice.recipe,
+      "Quantizes: int8, int8-weights, int8-dynamic, int4-g32, 8da4w, mixed, or a file");
   command.option("--calibrate DATA", choice.calibrate,
                  "Inputs that the recipe learns from: a .safetensors or .npy file, a folder of "
                  "pictures, or a .txt file for a language model");
@@ -142,6 +216,17 @@ Option add_quantize_options(Command& command, QuantizeChoice& choice) {
                "that do most harm");
   command.option("--samples N", choice.samples, "The most calls of the calibration data")
       .shows_default();
+  command
+      .option(
+          "--target-accuracy GOAL", choice.target,
+          "Gives layers more bits than the recipe, as far as this goal needs it: \"top-1 >= "
+          "0.98\", \"perplexity <= 6.2\", \"cosine >= 0.999\", or \"COMMAND >= 0.7\" for a command "
+          "that gets the name of a program, and prints a number")
+      .checked_by(check_goal);
+  command.option(
+      "--evaluate DATA", choice.evaluate,
+      "Data to measure --target-accuracy on; default: those of --calibrate. For top-1, a "
+      ".safetensors file with `labels`, or a folder of pictures for each class");
   command
       .option("--report FILE.html", choice.report,
               "Writes a page about the weights, from the most harmed")
@@ -155,12 +240,14 @@ Quantization::Quantization(const QuantizeChoice& choice, std::string model)
   if (!choice.recipe.empty()) parts_->recipe = quantize::find_recipe(choice.recipe);
   if (choice.samples < 1) throw UsageError("--samples", "it must be positive");
   for (const auto& [given, name] :
-       {std::pair(&choice.calibrate, "--calibrate"), std::pair(&choice.report, "--report")})
+       {std::pair(&choice.calibrate, "--calibrate"), std::pair(&choice.report, "--report"),
+        std::pair(&choice.target, "--target-accuracy")})
     if (!given->empty() && !parts_->recipe) throw UsageError(name, "it needs --recipe");
-  if (parts_->recipe) parts_->static_options = quantize::static_options(*parts_->recipe);
-  if (choice.sensitivity && !parts_->static_options)
+  parts_->read_goal();
+  if (parts_->recipe) parts_->integers = quantize::static_recipe(*parts_->recipe);
+  if (choice.sensitivity && !parts_->integers)
     throw UsageError("--sensitivity", "it is for recipes with static activations, such as int8");
-  if (!parts_->static_options) return;
+  if (!parts_->integers) return;
   if (choice.calibrate.empty())
     throw UsageError("--calibrate", "the recipe " + choice.recipe +
                                         " needs inputs, which show what ranges activations have");
@@ -173,6 +260,7 @@ int Quantization::stages() const { return parts_->recipe ? 1 : 0; }
 
 void Quantization::add_to(ExportOptions& options, Stages& stages) {
   if (!parts_->recipe) return;
+  parts_->exported = options;
   options.before_passes = [this, &stages](const std::vector<ir::Graph*>& graphs) {
     stages.begin("quantizing");
     parts_->run(graphs, stages);
@@ -181,8 +269,8 @@ void Quantization::add_to(ExportOptions& options, Stages& stages) {
 
 void Quantization::print(std::ostream& out, bool all) const {
   if (!parts_->recipe) return;
-  out << parts_->static_report.view();
-  if (parts_->static_options) return;
+  out << parts_->search_report.view() << parts_->static_report.view();
+  if (parts_->integers) return;
   if (all)
     out << parts_->report;
   else

@@ -1,6 +1,6 @@
 // Quantizes the weights of a model on its way to a program: the options --recipe, --calibrate,
-// --samples and --report. Where Taper is built without exporter/quantize, it refuses
-// (without_quantize.cpp).
+// --samples, --target-accuracy, --report and others. Where Taper is built without
+// exporter/quantize, it refuses (without_quantize.cpp).
 #pragma once
 #include <iosfwd>
 #include <memory>
@@ -21,6 +21,8 @@ struct QuantizeChoice {
   std::string report;        ///< a page to write
   int64_t samples = 64;      ///< of the calibration data at most
   PictureOptions pictures;   ///< of a folder of pictures
+  std::string target;        ///< how good the model must stay: "top-1 >= 0.98"; "": unknown
+  std::string evaluate;      ///< data for that; "": the calibration data
   bool sensitivity = false;  ///< with static activations: measure which nodes do harm
 };
 /// Returns the option of the recipe.

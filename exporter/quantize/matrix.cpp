@@ -173,7 +173,7 @@ Quantized quantize_matrix(const Matrix& w, Layout layout, Method method, const H
     throw ExportError("the method gptq needs calibration data that reach this weight");
   Writer writer(w, format, hessian);
   writer.write(taken);
-  Quantized result{writer.payload(), {}, taken};
+  Quantized result{writer.payload(), {}, taken, 0};
   result.measure = measured(w, *result.payload, hessian);
   return result;
 }

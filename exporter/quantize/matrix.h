@@ -47,6 +47,7 @@ struct Quantized {
   std::shared_ptr<const ir::Payload> payload;  ///< f32 in blocks
   Measure measure;
   Method method = Method::best;  ///< the one that was taken for `best`
+  int64_t zero_rows = 0;         ///< rows without anything but zeros
 };
 
 /// `w.depth` must be a multiple of the block's elements. `hessian` may be nullptr; `gptq` needs

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <set>
 
-#include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/call.h"
-#include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/passes/passes.h"
+#include "taper/exporter/quantize/awq.h"
 #include "taper/exporter/quantize/block_format.h"
+#include "taper/exporter/quantize/cache.h"
+#include "taper/exporter/quantize/choose.h"
 #include "taper/exporter/quantize/readers.h"
 
 namespace taper::quantize {
@@ -21,59 +21,19 @@ namespace {
 using ir::Node;
 using ir::Value;
 
-constexpr int64_t padded_block = 32;
 /// Two bits keep 6 dB of usual weights, and four bits 20 dB.
 constexpr double least_db = 3;
-
-// ---- what a recipe says about a weight ----
-
-/// Whether a rule's pattern fits a weight, or one of the nodes that read it.
-bool applies(const std::string& pattern, const Weight& w) {
-  if ((pattern == "first" && w.is_first) || (pattern == "last" && w.is_last) ||
-      matches(pattern, w.constant->path))
-    return true;
-  return std::ranges::any_of(w.readers, [&](const Reader& r) {
-    return matches(pattern, r.node->module) || matches(pattern, name_of(*r.node->op));
-  });
-}
-
-/// The first format of a scheme that the rows fit.
-const BlockFormat* fitting(const Scheme& scheme, int64_t depth) {
-  for (const Layout layout : scheme.layouts)
-    if (const BlockFormat* f = find_format(layout); depth % f->elements == 0) return f;
-  return nullptr;
-}
-/// The first one whose blocks are so short that rows may be padded.
-const BlockFormat* fitting_with_zeros(const Scheme& scheme) {
-  for (const Layout layout : scheme.layouts)
-    if (const BlockFormat* f = find_format(layout); f->elements == padded_block) return f;
-  return nullptr;
-}
 
 bool learns(Method method) { return method == Method::gptq || method == Method::gptq_act_order; }
 
 // ---- the elements ----
 
-Matrix matrix_of(const Weight& w, int64_t padded_depth) {
-  const eager::NoGrad guard;
-  eager::Tensor t = ir::tensor_of(w.constant->payload);
-  if (t.dtype() != DType::f32) t = t.to(DType::f32);
-  const std::vector<float> elements = (w.is_transposed ? t.t().contiguous() : t).to_vector<float>();
-  const int64_t depth = w.depth();
-  Matrix m{w.rows(), padded_depth, {}};
-  m.elements.resize(static_cast<size_t>(m.rows * padded_depth));
-  for (int64_t r = 0; r < m.rows; ++r)
-    std::copy_n(elements.begin() + r * depth, depth, m.elements.begin() + r * padded_depth);
-  return m;
-}
-
-void require_finite(const Matrix& m, const std::string& path) {
+void require_finite(const Matrix& m) {
   const auto at = std::ranges::find_if_not(m.elements, [](float x) { return std::isfinite(x); });
   if (at == m.elements.end()) return;
   const auto i = at - m.elements.begin();
-  throw ExportError("weight " + path + ": element (" + std::to_string(i / m.depth) + ", " +
-                    std::to_string(i % m.depth) + ") is " + std::to_string(*at) +
-                    "; a weight must be finite to be quantized");
+  throw ExportError("element (" + std::to_string(i / m.depth) + ", " + std::to_string(i % m.depth) +
+                    ") is " + std::to_string(*at) + "; a weight must be finite to be quantized");
 }
 
 int64_t zero_rows(const Matrix& m) {
@@ -185,11 +145,20 @@ class Quantizer {
         for (const Reader& r : w.readers)
           if (!r.is_look_up) inputs.push_back(r.input());
     show("calibrating", 0);
+    if (options_.cache == nullptr || options_.cache->hessians.empty())
+      learn(inputs);
+    else
+      for (const Value* v : inputs) hessians_[v] = options_.cache->hessians.at(v->name);
+    report_.samples = static_cast<int64_t>(options_.samples.count);
+  }
+
+  void learn(const std::vector<const Value*>& inputs) {
     hessians_ = run_samples(*first_, options_.samples, inputs, [&] {
       ++calibrated_;
       show("calibrating", 0);
     });
-    report_.samples = static_cast<int64_t>(options_.samples.count);
+    if (options_.cache != nullptr)
+      for (const auto& [v, hessian] : hessians_) options_.cache->hessians[v->name] = hessian;
   }
 
   /// The Hessian of all products with a weight; nullptr without calibration data.
@@ -228,59 +197,53 @@ class Quantizer {
 
   Decision decide(const Weight& w, WeightReport& report) {
     Decision decision;
-    for (const Rule& rule : recipe_.rules)
-      if (applies(rule.match, w)) {
-        decision.rule = &rule;
-        break;
-      }
+    decision.rule = rule_for(recipe_, w);
     if (decision.rule == nullptr) return report.why = "no rule matches", decision;
     used_.insert(decision.rule);
     const Scheme& scheme = decision.rule->scheme;
     if (!w.obstacle.empty()) return report.why = w.obstacle, decision;
     if (scheme.weights == Scheme::Weights::floats)
       return report.why = "the recipe leaves it as float", decision;
-    choose_format(w, decision, report);
+    const ChosenFormat chosen = choose_format(scheme, w);
+    decision.format = chosen.format, decision.depth = chosen.depth;
+    report.why = chosen.why;
+    if (chosen.format != nullptr && chosen.depth > w.depth()) report.padded_to = chosen.depth;
     return decision;
   }
 
-  void choose_format(const Weight& w, Decision& decision, WeightReport& report) const {
-    const Scheme& scheme = decision.rule->scheme;
-    decision.depth = w.depth();
-    decision.format = fitting(scheme, w.depth());
-    if (decision.format == nullptr && !w.is_looked_up()) {
-      decision.format = fitting_with_zeros(scheme);
-      decision.depth = report.padded_to =
-          (w.depth() + padded_block - 1) / padded_block * padded_block;
-    }
-    const BlockFormat* named = find_format(scheme.layouts.back());
-    if (decision.format == nullptr) {
-      report.padded_to = 0;
-      report.why = "its rows are no multiple of " + std::to_string(named->elements) +
-                   ", the block of " + name_of(*named);
-    } else if (decision.depth * decision.format->bytes / decision.format->elements * w.rows() >=
-               report.bytes_before) {
-      decision.format = nullptr, report.padded_to = 0;
-      report.why = "its blocks would take no fewer bytes";
-    }
-  }
-
   void encode(const Weight& w, Decision& decision, WeightReport& report) const {
-    const Matrix m = matrix_of(w, decision.depth);
-    require_finite(m, w.constant->path);
-    const std::shared_ptr<const Hessian> hessian = hessian_of(w, decision.depth);
-    Method method = decision.rule->scheme.method;
-    // rows that are looked up have no products to learn from
-    if (learns(method) && hessian == nullptr && options_.samples.count > 0 && w.is_looked_up())
-      method = Method::mse;
     try {
-      const Quantized q = quantize_matrix(m, decision.format->layout, method, hessian.get());
+      const Quantized q = quantized(w, decision);
       decision.payload = q.payload;
-      report.measure = q.measure, report.zero_rows = zero_rows(m);
+      report.measure = q.measure, report.zero_rows = q.zero_rows;
       report.scheme = name_of(*decision.format) + " " + name_of(q.method);
     } catch (const ExportError& e) {
       throw ExportError("weight " + w.constant->path + ": " + e.what());
     }
     report.bytes_after = static_cast<int64_t>(decision.payload->size_bytes);
+  }
+
+  Quantized quantized(const Weight& w, const Decision& decision) const {
+    const Layout layout = decision.format->layout;
+    Method method = decision.rule->scheme.method;
+    // rows that are looked up have no products to learn from
+    const std::shared_ptr<const Hessian> hessian = hessian_of(w, decision.depth);
+    if (learns(method) && hessian == nullptr && options_.samples.count > 0 && w.is_looked_up())
+      method = Method::mse;
+    const auto compute = [&] {
+      const Matrix m = rows_of(w, decision.depth);
+      require_finite(m);
+      Quantized q = quantize_matrix(m, layout, method, hessian.get());
+      q.zero_rows = zero_rows(m);
+      return q;
+    };
+    if (options_.cache == nullptr) return compute();
+    const auto [elements, is_transposed] = key_of(w);
+    const Cache::Key key = {elements, is_transposed, layout, method, decision.depth};
+    auto found = options_.cache->weights.find(key);
+    if (found == options_.cache->weights.end())
+      found = options_.cache->weights.emplace(key, compute()).first;
+    return found->second;
   }
 
   static void edit(const Weight& w, const Decision& decision) {
@@ -325,6 +288,7 @@ class Quantizer {
 
 Report quantize(const std::vector<ir::Graph*>& graphs, const Recipe& recipe,
                 const Options& options) {
+  scale_for_activations(graphs, recipe, options);
   return Quantizer(graphs, recipe, options).run();
 }
 

@@ -17,11 +17,14 @@
 
 namespace taper::quantize {
 
+struct Cache;
+
 struct Options {
   /// Calls of the first graph, from which methods such as GPTQ learn.
   Examples samples;
   /// Told what is next, and how much of all of it is done.
   std::function<void(const std::string& what, int64_t done, int64_t all)> progress;
+  Cache* cache = nullptr;  ///< of calls for copies of the same graphs, with the same samples
 };
 
 /// Weights of linear layers, products and look-ups become constants in blocks, and their readers

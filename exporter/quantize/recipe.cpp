@@ -22,6 +22,8 @@ constexpr std::pair<std::string_view, std::string_view> shipped[] = {
     {"int8-dynamic",
      R"([{"match": "*", "scheme": {"weights": "int8", "activations": "int8-dynamic"}}])"},
     {"int4-g32", R"([{"match": "*", "scheme": "int4"}])"},
+    {"8da4w", R"([{"match": "embedding", "scheme": "int8"},
+                  {"match": "*", "scheme": {"weights": "q4_0", "activations": "int8-dynamic"}}])"},
     // embeddings, the first product and the head hurt most
     {"mixed", R"([{"match": "embedding", "scheme": "int8"},
                   {"match": "first", "scheme": "int8"},
@@ -95,7 +97,9 @@ class RuleReader {
   Scheme scheme_of(const json& value) const {
     Scheme scheme;
     if (value.is_string()) return add_weights(scheme, value), scheme;
-    require_keys(value, {"weights", "method", "activations", "observer", "correct-bias"},
+    require_keys(value,
+                 {"weights", "method", "activations", "awq", "observer", "correct-bias", "equalize",
+                  "smooth"},
                  "a scheme");
     if (!value.contains("weights")) fail("the scheme has no \"weights\"");
     const json& weights = value.at("weights");
@@ -107,6 +111,7 @@ class RuleReader {
     if (value.contains("method")) scheme.method = word(value.at("method"), "method", methods);
     if (value.contains("activations"))
       scheme.activations = word(value.at("activations"), "activations", activation_words);
+    if (value.contains("awq")) scheme.awq = flag(value, "awq");
     add_static(scheme, value);
     require_fitting(scheme);
     return scheme;
@@ -114,7 +119,7 @@ class RuleReader {
 
   void add_static(Scheme& scheme, const json& value) const {
     const bool is_static = scheme.activations == Activations::int8_static;
-    for (const char* key : {"observer", "correct-bias"})
+    for (const char* key : {"observer", "correct-bias", "equalize", "smooth"})
       if (value.contains(key) && !is_static)
         fail("\"" + std::string(key) + "\" is for int8-static activations");
     if (value.contains("observer")) {
@@ -124,9 +129,18 @@ class RuleReader {
              io::joined(observer_names()));
       scheme.observer.kind = observer_kind(name);
     }
-    if (!value.contains("correct-bias")) return;
-    if (!value.at("correct-bias").is_boolean()) fail("\"correct-bias\" must be true or false");
-    scheme.correct_bias = value.at("correct-bias").get<bool>();
+    if (value.contains("correct-bias")) scheme.correct_bias = flag(value, "correct-bias");
+    if (value.contains("equalize")) scheme.equalize = flag(value, "equalize");
+    if (!value.contains("smooth")) return;
+    const json& strength = value.at("smooth");
+    if (!strength.is_number() || !(strength.get<double>() >= 0 && strength.get<double>() <= 1))
+      fail("\"smooth\" must be a number in 0..1, such as 0.5");
+    scheme.smooth = strength.get<double>();
+  }
+
+  bool flag(const json& scheme, const char* key) const {
+    if (!scheme.at(key).is_boolean()) fail("\"" + std::string(key) + "\" must be true or false");
+    return scheme.at(key).get<bool>();
   }
 
   void add_weights(Scheme& scheme, const json& value) const {
@@ -150,6 +164,8 @@ class RuleReader {
     if (is_static != (scheme.weights == Scheme::Weights::int8_channel))
       fail(is_static ? "int8-static activations need int8-channel weights"
                      : "int8-channel weights need int8-static activations");
+    if (scheme.awq && scheme.weights != Scheme::Weights::blocks)
+      fail("\"awq\" is for weights in blocks");
     for (const Layout layout : scheme.layouts)
       if (scheme.method == Method::hqq && !find_format(layout)->has_offset)
         fail("hqq needs a format with offsets, and " + name_of(*find_format(layout)) +

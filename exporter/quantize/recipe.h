@@ -7,6 +7,7 @@
 // The first rule that matches a weight decides. docs/quantization.md describes the words.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,9 +42,12 @@ struct Scheme {
   std::vector<Layout> layouts;  ///< of blocks: the first one that fits the rows
   Method method = Method::best;
   Activations activations = Activations::as_exported;
+  bool awq = false;  ///< of blocks: channels are scaled first (awq.h)
   // of static activations
   ObserverOptions observer;
-  bool correct_bias = true;  ///< StaticOptions::correct_bias
+  bool correct_bias = true;      ///< StaticOptions::correct_bias
+  bool equalize = false;         ///< static/equalize.h
+  std::optional<double> smooth;  ///< the strength (static/smooth.h)
 };
 
 struct Rule {

@@ -11,11 +11,12 @@ bool is_static(const Rule& rule) { return rule.scheme.activations == Activations
 
 }  // namespace
 
-std::optional<StaticOptions> static_options(const Recipe& recipe) {
+std::optional<StaticRecipe> static_recipe(const Recipe& recipe) {
   const auto first = std::ranges::find_if(recipe.rules, is_static);
   if (first == recipe.rules.end()) return {};
   const auto fail = [&](const std::string& what) { throw ExportError(recipe.name + ": " + what); };
-  StaticOptions options;
+  StaticRecipe result{{}, first->scheme.equalize, first->scheme.smooth};
+  StaticOptions& options = result.options;
   options.observer = first->scheme.observer;
   options.correct_bias = first->scheme.correct_bias;
   for (const Rule& rule : recipe.rules) {
@@ -33,7 +34,7 @@ std::optional<StaticOptions> static_options(const Recipe& recipe) {
            "is \"int8-channel\" or \"float\"");
     }
   }
-  return options;
+  return result;
 }
 
 }  // namespace taper::quantize

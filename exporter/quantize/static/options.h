@@ -1,5 +1,6 @@
 // What a user chooses for static quantization.
 #pragma once
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ struct StaticOptions {
   /// Nodes that stay float: patterns with `*` and `?` for the module ("features.0.*"), the operator
   /// ("_softmax") or the name of the result ("conv2d_3"). A pattern that fits no node is an error.
   std::vector<std::string> exclude;
+  /// More nodes that stay float, by the names of their results.
+  std::set<std::string> float_results;
   /// Adds to each bias what the rounding of the weights takes from the mean of the result. Takes
   /// one more run over the calibration data.
   bool correct_bias = true;

@@ -123,6 +123,9 @@ class Planner {
       fitted_[i] = true;
       why = "excluded by \"" + pattern + "\"";
     }
+    for (const auto& r : node.results)
+      if (r != nullptr && options_.float_results.contains(r->name))
+        why = "it was chosen to stay float";
     return why;
   }
 

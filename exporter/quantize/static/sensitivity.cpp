@@ -5,10 +5,10 @@
 #include <set>
 
 #include "taper/exporter/base/error.h"
+#include "taper/exporter/quantize/static/output_errors.h"
 #include "taper/exporter/quantize/static/plan.h"
 #include "taper/exporter/quantize/static/quantize.h"
 #include "taper/exporter/quantize/static/run_examples.h"
-#include "taper/exporter/quantize/static/signal_error.h"
 
 namespace taper::quantize {
 namespace {
@@ -16,16 +16,6 @@ namespace {
 using eager::Tensor;
 using ir::Node;
 using ir::Value;
-using Numbers = std::vector<float>;
-
-/// The f32 outputs of a run.
-std::vector<Numbers> float_outputs(const ir::Interpretation& run) {
-  std::vector<Numbers> outputs;
-  for (const Tensor& t : run.outputs)
-    if (t.defined() && t.dtype() == DType::f32) outputs.push_back(t.to_vector<float>());
-  return outputs;
-}
-
 /// The name of the float value that a dequantized value stands for; nullptr: it is another value.
 const std::string* rounded_name(const Value& value) {
   if (value.node == nullptr || value.node->op != &ops::quantized_decomposed_dequantize_per_tensor)
@@ -42,28 +32,6 @@ Node* node_of(ir::Graph& graph, const std::string& result) {
       return &node;
   throw ExportError("there is no node %" + result);
 }
-
-/// The errors of several outputs.
-class OutputErrors {
- public:
-  void add(const std::vector<Numbers>& got, const std::vector<Numbers>& want) {
-    errors_.resize(want.size());
-    for (size_t i = 0; i < want.size(); ++i) errors_[i].add(got[i], want[i]);
-  }
-  double noise() const {
-    double sum = 0;
-    for (const SignalError& e : errors_) sum += e.noise();
-    return errors_.empty() ? 0 : sum / static_cast<double>(errors_.size());
-  }
-  double cosine() const {
-    double least = 1;
-    for (const SignalError& e : errors_) least = std::min(least, e.cosine());
-    return least;
-  }
-
- private:
-  std::vector<SignalError> errors_;
-};
 
 class Measuring {
  public:

@@ -3,6 +3,7 @@
 //
 //   prepare_static(graph);                                    // batch norms are folded
 //   equalize(graph);                                          // helps weights with one scale each
+//   smooth(graph, examples, 0.5);                             // helps activations of transformers
 //   const StaticOptions options{.observer = {ObserverKind::histogram}};
 //   const Ranges ranges = calibrate(graph, examples, options);
 //   const StaticResult result = quantize_static(graph, ranges, options);
@@ -16,3 +17,4 @@
 #include "taper/exporter/quantize/static/prepare.h"
 #include "taper/exporter/quantize/static/quantize.h"
 #include "taper/exporter/quantize/static/sensitivity.h"
+#include "taper/exporter/quantize/static/smooth.h"

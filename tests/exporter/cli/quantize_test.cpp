@@ -7,6 +7,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "taper/exporter/data/images.h"
+#include "taper/exporter/data/loader.h"
+#include "taper/exporter/eager/files.h"
 #include "taper/exporter/io/png.h"
 #include "taper/exporter/io/safetensors.h"
 #include "taper/tests/exporter/cli/taper_command.h"
@@ -157,6 +160,81 @@ TEST(taper_quantize, learns_from_a_text) {
   const Outcome none = taper_command("quantize", folder.string(), "--recipe", "int4-g32", "-o",
                                      scratch("m.taper"), "--calibrate", text);
   EXPECT_THAT(none.err, HasSubstr("it has no tokenizer"));
+}
+
+/// The first digits of the test set of MNIST, with their labels.
+std::string labelled_digits(const std::filesystem::path& mnist, int64_t count) {
+  const data::Images digits = data::mnist(mnist / "t10k").normalize({.1307f}, {.3081f});
+  data::Loader loader(digits.range(0, count), {.batch_size = count});
+  io::SafeTensors file;
+  for (auto [images, labels] : loader) {
+    file.tensors["x"] = eager::array_of(images);
+    file.tensors["labels"] = eager::array_of(labels);
+  }
+  io::write_safetensors(scratch("digits.safetensors"), file);
+  return scratch("digits.safetensors");
+}
+
+TEST(taper_quantize, gives_layers_the_bits_that_an_accuracy_needs) {
+  TAPER_GOLDEN_DATA_OR_SKIP(path, "pt2/lenet.pt2");
+  TAPER_GOLDEN_DATA_OR_SKIP(mnist, "datasets/mnist");
+  const std::string model = path.string(), digits = labelled_digits(mnist, 400),
+                    recipe = scratch("least.json"), program = scratch("lenet.taper");
+  // two bits where rows allow that, which is too few
+  std::ofstream(recipe) << R"([{"match": "*", "scheme": {"weights": ["q2_k", "q4_0"],
+                                                         "method": "nearest"}}])";
+  const Outcome o = taper_command("quantize", model, "--recipe", recipe, "-o", program,
+                                  "--evaluate", digits, "--target-accuracy", "cosine >= 0.998");
+  ASSERT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("cosine >= 0.998, measured "));
+  EXPECT_THAT(o.out, HasSubstr("<- written\n"));
+  EXPECT_THAT(o.out, HasSubstr("too much\n"));
+  EXPECT_EQ(taper_command("check", program).code, success);
+  // LeNet reads 98.1 % of all digits
+  const Outcome easy = taper_command("quantize", model, "--recipe", "int8", "--calibrate", digits,
+                                     "-o", program, "--target-accuracy", "top-1>=0.97");
+  EXPECT_EQ(easy.code, success) << easy.err;
+  EXPECT_THAT(easy.out,
+              HasSubstr("top-1 >= 0.97, measured 2 times; weights and results of nodes:"));
+}
+
+TEST(taper_quantize, asks_a_command_how_good_a_program_is) {
+  TAPER_GOLDEN_DATA_OR_SKIP(path, "pt2/lenet.pt2");
+  const std::string program = scratch("lenet.taper");
+  const auto with_goal = [&](const std::string& goal) {
+    return taper_command("quantize", path.string(), "--recipe", "int4-g32", "-o", program,
+                         "--target-accuracy", goal);
+  };
+  // a strange measure, but one that is known: how large the file is
+  const Outcome o = with_goal("wc -c < >= 90000");
+  ASSERT_EQ(o.code, success) << o.err;
+  EXPECT_GE(std::filesystem::file_size(program), 90000u);
+  EXPECT_LE(std::filesystem::file_size(program), 180000u);
+  EXPECT_THAT(with_goal("false >= 1").err, HasSubstr("the command `false '/"));
+  EXPECT_THAT(with_goal("echo none; true >= 1").err, HasSubstr("must print a number at the end"));
+}
+
+TEST(taper_quantize, refuses_goals_that_make_no_sense) {
+  TAPER_GOLDEN_DATA_OR_SKIP(path, "pt2/lenet.pt2");
+  TAPER_GOLDEN_DATA_OR_SKIP(recorded, "pt2/lenet.io.safetensors");
+  const auto refusal = [&](const std::string& goal, auto... options) {
+    const Outcome o = taper_command("quantize", path.string(), "--recipe", "int4-g32", "-o",
+                                    scratch("m.taper"), "--target-accuracy", goal, options...);
+    EXPECT_NE(o.code, success);
+    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+    return o.err;
+  };
+  for (const char* goal : {"0.9", "top-1", "top-1 >= ", ">= 3", "cosine >= x", "cosine >= nan"})
+    EXPECT_THAT(refusal(goal), HasSubstr("is no goal; examples: ")) << goal;
+  EXPECT_THAT(refusal("perplexity >= 5"), HasSubstr("perplexity must be at most a number: <="));
+  EXPECT_THAT(refusal("top-1 <= 0.9"), HasSubstr("top-1 must be at least a number: >="));
+  EXPECT_THAT(refusal("top-1 >= 0.9"), HasSubstr("top-1 is measured on data; name them"));
+  const std::string data = recorded.string();
+  EXPECT_THAT(refusal("top-1 >= 0.9", "--evaluate", data), HasSubstr("needs a tensor `labels`"));
+  EXPECT_THAT(refusal("perplexity <= 9", "--evaluate", data),
+              HasSubstr("perplexity needs a model that takes tokens"));
+  EXPECT_THAT(refusal("cosine >= 1.5", "--evaluate", data),
+              HasSubstr("so nothing meets the goal of at least 1.5"));
 }
 
 TEST(taper_generate, quantizes_a_model_while_it_loads) {

@@ -13,7 +13,10 @@
 #include "taper/exporter/importers/pt2/pt2.h"
 #include "taper/exporter/io/safetensors.h"
 #include "taper/exporter/quantize/block_format.h"
+#include "taper/exporter/quantize/metric.h"
 #include "taper/exporter/quantize/quantize.h"
+#include "taper/exporter/quantize/static/static.h"
+#include "taper/exporter/quantize/target.h"
 #include "taper/tests/models/imported.h"
 
 namespace taper::quantize {
@@ -52,9 +55,9 @@ class perplexity : public testing::Test {
     }
   }
 
-  Examples calibration() const {
+  Examples calibration(int64_t most = 16) const {
     const eager::Tensor ids = eager::tensor_of(tokens_.at("calibration"));
-    return {static_cast<size_t>(ids.size(0).value()), [ids](size_t i) {
+    return {static_cast<size_t>(std::min(most, ids.size(0).value())), [ids](size_t i) {
               const auto row = static_cast<int64_t>(i);
               return std::vector{ids.slice(0, row, row + 1).contiguous()};
             }};
@@ -65,24 +68,30 @@ class perplexity : public testing::Test {
     bool exact = true;   ///< products of floats, as the bars have
     bool parted = true;  ///< only the head is quantized, and not the embedding
   };
-  /// Of the program with a recipe.
-  double of(const std::optional<Recipe>& recipe, const How& how) {
+  using Edit = std::function<void(const std::vector<ir::Graph*>&)>;
+  /// Of the program of an edited model.
+  double of_edited(const Edit& edit, bool exact) {
     pt2::Model model = pt2::Model::load(model_);
     const eager::NoGrad guard;
     Exporter exporter;
     exporter.method("forward", model.function(), model.input_specs(), model.output_names());
-    ExportOptions options{.exact = how.exact};
-    options.before_passes = [&](const std::vector<ir::Graph*>& graphs) {
-      if (how.parted) part_head_from_embedding(*graphs[0]);
-      Options data;
-      if (how.calibrated) data.samples = calibration();
-      if (recipe) report_ = quantize(graphs, *recipe, data);
-    };
+    ExportOptions options{.exact = exact};
+    options.before_passes = edit;
     const std::vector<std::byte> program = exporter.write(options);
     Result<Module> module =
         Module::load(Span<const std::byte>(program.data(), static_cast<index_t>(program.size())));
     if (!module.ok()) throw std::runtime_error("load");
     return perplexity_of(module.value());
+  }
+  /// Of the program with a recipe.
+  double of(const std::optional<Recipe>& recipe, const How& how) {
+    const auto edit = [&](const std::vector<ir::Graph*>& graphs) {
+      if (how.parted) part_head_from_embedding(*graphs[0]);
+      Options data;
+      if (how.calibrated) data.samples = calibration();
+      if (recipe) report_ = quantize(graphs, *recipe, data);
+    };
+    return of_edited(edit, how.exact);
   }
   /// All products with weights of this scheme, and the embedding as it is.
   double of_scheme(const std::string& scheme, bool calibrated = false, bool exact = true) {
@@ -96,6 +105,8 @@ class perplexity : public testing::Test {
                      method.starts_with("gptq"));
   }
   const Report& report() const { return report_; }
+
+  io::ArrayMap tokens_;
 
  private:
   double perplexity_of(Module& module) const {
@@ -126,7 +137,6 @@ class perplexity : public testing::Test {
   }
 
   std::filesystem::path model_;
-  io::ArrayMap tokens_;
   nlohmann::json bars_;
   Report report_;
 };
@@ -165,9 +175,69 @@ TEST_F(perplexity, of_recipes_that_ship) {
   };
   EXPECT_LE(with("int8-weights", false), bar("int8 weight-only, per channel") * noise);
   EXPECT_LE(with("int8-dynamic", false), bar("int8 dynamic (W8A8)") * noise);
+  EXPECT_LE(with("8da4w", false), bar("8da4w g32") * noise);
   EXPECT_LE(with("int4-g32", false), bar("int4 HQQ g32") * noise);
   EXPECT_LE(with("int4-g32", true), bar("int4 GPTQ asym g32") * noise);
   EXPECT_LE(with("mixed", true), bar("int4 GPTQ asym g32") * noise);
+}
+
+TEST_F(perplexity, of_scaled_channels) {
+  const auto of_nearest = [&](const char* awq) {
+    return of_scheme(R"({"weights": "q4_1", "method": "nearest", "awq": )" + std::string(awq) + "}",
+                     true);
+  };
+  const double scaled = of_nearest("true");
+  EXPECT_LE(scaled, bar("int4 AWQ g32") * noise);
+  EXPECT_LT(scaled, of_nearest("false"));
+}
+
+TEST_F(perplexity, of_smoothed_activations) {
+  const auto of_static = [&](double strength) {
+    const auto edit = [&](const std::vector<ir::Graph*>& graphs) {
+      ir::Graph& graph = *graphs[0];
+      prepare_static(graph);
+      // the inputs of 5 attentions, 5 gated products and their 5 results
+      const Examples texts = calibration(6);
+      const int smoothed = strength > 0 ? smooth(graph, texts, strength) : 15;
+      EXPECT_EQ(smoothed, 15);
+      quantize_static(graph, calibrate(graph, texts, {}), {});
+    };
+    return of_edited(edit, false);
+  };
+  const double smoothed = of_static(0.5);
+  EXPECT_LT(smoothed, of_static(0) - 0.05);
+  // the bar rounds the inputs of products alone, and here all nodes have 8 bits
+  EXPECT_LE(smoothed, bar("W8A8 static per tensor, min-max") * noise);
+}
+
+TEST_F(perplexity, of_a_goal_is_met_by_the_program) {
+  // a part of the first window, which is quick
+  io::Array& windows = tokens_.at("tinystories");
+  windows.sizes = {1, 64};
+  const double floats = of({}, {.exact = false}), bound = floats * 1.01;
+  const Recipe least = parse_recipe(R"([{"match": "*", "scheme": {"weights": "q4_1",
+                                        "method": "nearest", "activations": "int8-dynamic"}}])",
+                                    "recipe");
+  EXPECT_GT(of(least, {.exact = false, .parted = false}), bound);
+
+  Recipe found;
+  int64_t smallest = 0, chosen = 0, all = 0;
+  const auto search = [&](const std::vector<ir::Graph*>& graphs) {
+    const Examples window(1, [&](size_t) { return std::vector{eager::tensor_of(windows)}; });
+    const Meter meter(Metric::perplexity, {window, {}}, *graphs[0]);
+    EXPECT_NEAR(meter.run(*graphs[0]).metric, floats, 1e-3);
+    const BlockTarget target = recipe_for(
+        graphs, least, {}, {{bound, true}, [&](const auto& g) { return meter.run(*g[0]); }, {}});
+    all = target.search.measured[0].bytes, smallest = target.search.measured[1].bytes;
+    chosen = target.search.best.bytes;
+    found = target.recipe;
+  };
+  of_edited(search, false);
+  EXPECT_LE(of(found, {.exact = false, .parted = false}), bound);
+  EXPECT_EQ(report().bytes_after(), chosen);
+  EXPECT_LT(smallest, chosen);
+  // 8 bits for all take 8.5 of 32 bits
+  EXPECT_LT(static_cast<double>(chosen), static_cast<double>(all) * 8.5 / 32);
 }
 
 // Prints the tables of docs/quantization.md; run with --gtest_also_run_disabled_tests.

@@ -110,7 +110,7 @@ TEST(recipe, ships_by_name_or_lies_in_a_file) {
     FAIL();
   } catch (const ExportError& e) {
     EXPECT_THAT(e.what(), HasSubstr("there is no recipe int3: it is no file, and none of "
-                                    "int8, int8-weights, int8-dynamic, int4-g32, mixed"));
+                                    "int8, int8-weights, int8-dynamic, int4-g32, 8da4w, mixed"));
   }
 }
 

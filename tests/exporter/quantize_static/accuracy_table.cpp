@@ -98,7 +98,7 @@ void print_table(const std::string& name, const Classifier& classifier,
     const Ranges ranges =
         calibrate(*graph, source.batches(0, row.calibration_images, 32), row.options);
     quantize_static(*graph, ranges, row.options);
-    const Score s =
+    const LabelledScore s =
         score(logits_of(*graph, pictures, classifier.logits), want, classifier.pictures, 0);
     std::cout << "| " << row.method << " | " << fixed(s.top1, 4) << " | "
               << recorded(recorded_rows, row.method, "top1", 4) << " | " << fixed(s.agrees, 4)

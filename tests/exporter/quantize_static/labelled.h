@@ -76,7 +76,7 @@ inline std::vector<float> logits_of(const ir::Graph& graph, const Examples& batc
   return logits;
 }
 
-struct Score {
+struct LabelledScore {
   double top1 = 0, agrees = 0, squared_error = 0, sqnr_db = 0;
 };
 
@@ -87,9 +87,9 @@ inline size_t largest(const std::vector<float>& logits, size_t picture, size_t c
 }
 
 /// `first`: the number of the first picture.
-inline Score score(const std::vector<float>& got, const std::vector<float>& want,
-                   const data::Images& pictures, int64_t first, size_t classes = 10) {
-  Score s;
+inline LabelledScore score(const std::vector<float>& got, const std::vector<float>& want,
+                           const data::Images& pictures, int64_t first, size_t classes = 10) {
+  LabelledScore s;
   const size_t count = got.size() / classes;
   double signal = 0;
   for (size_t i = 0; i < count; ++i) {

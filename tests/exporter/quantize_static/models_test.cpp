@@ -37,7 +37,7 @@ class Comparison {
   double float_top1() const { return score(want_, want_, classifier_.pictures, begin_).top1; }
 
   /// Calibrates with the first 128 pictures of `calibration`.
-  Score quantized(const data::Images& calibration, const StaticOptions& options) const {
+  LabelledScore quantized(const data::Images& calibration, const StaticOptions& options) const {
     const auto graph = float_graph(classifier_.model);
     const Classifier source{classifier_.model, calibration, ""};
     const Ranges ranges = calibrate(*graph, source.batches(0, 128, 32), options);
@@ -68,7 +68,7 @@ TEST(static_int8, resnet20_is_as_accurate_as_that_of_pytorch) {
       data::cifar10(cifar).normalize({.485f, .456f, .406f}, {.229f, .224f, .225f});
   const Comparison comparison({model, pictures, "linear"}, 500, 700);
   const Bar bar = recorded("resnet20", "int8 static, per-channel weights, histogram");
-  const Score s = comparison.quantized(pictures, {});
+  const LabelledScore s = comparison.quantized(pictures, {});
   EXPECT_GE(s.top1, comparison.float_top1() - (0.999 - bar.top1) - top1_noise);
   EXPECT_GE(s.sqnr_db, bar.sqnr_db - sqnr_noise_db);
 }
@@ -96,7 +96,7 @@ TEST(static_int8, lenet_is_as_accurate_as_that_of_pytorch_with_each_observer) {
       const std::string method = std::string("int8 static, ") +
                                  (per_channel ? "per-channel" : "per-tensor") + " weights, " + name;
       const Bar bar = recorded("lenet", method);
-      const Score s = comparison.quantized(calibration, options);
+      const LabelledScore s = comparison.quantized(calibration, options);
       // Float gives 98.13 % of all pictures. These are harder.
       EXPECT_GE(s.top1, comparison.float_top1() - (0.9813 - bar.top1) - top1_noise) << method;
       EXPECT_GE(s.agrees, 0.99) << method;
