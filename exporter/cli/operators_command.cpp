@@ -129,11 +129,15 @@ void print_all(std::ostream& out) {
 /// All overloads of a name, or one of them.
 void print_named(const std::string& name, std::ostream& out) {
   bool found = false;
-  for (const eager::OperatorInfo* info : eager::all_operators())
-    if (info->name == name || info->name.starts_with(name + ".")) {
+  for (const eager::OperatorInfo* info : eager::all_operators()) {
+    // the name without its namespace, too: nms for torchvision::nms
+    const std::string_view whole = info->name, own = whole.substr(whole.rfind(':') + 1);
+    if (whole == name || own == name || own.starts_with(name + ".") ||
+        whole.starts_with(name + ".")) {
       print_one(*info, out);
       found = true;
     }
+  }
   if (!found)
     throw ExportError("there is no operator " + io::printable(name) +
                       "; `taper operators` lists all");

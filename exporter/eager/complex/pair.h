@@ -11,8 +11,8 @@ struct Pair {
   bool is_real() const { return !im.defined(); }
 };
 
-/// The parts of a complex tensor, as views; a real one, cast to f32. Throws EagerError for f64 with
-/// dimensions: together with c64 it would give complex numbers in f64.
+/// The parts of a complex tensor, as views; a real one, cast to f32. Throws ExportError for f64
+/// with dimensions: together with c64 it would give complex numbers in f64.
 Pair pair_of(const Tensor& t);
 /// The same with dense parts, for operators that read elements more than once. A constant's parts
 /// are then computed once, at export.

@@ -1,6 +1,7 @@
 #include "taper/exporter/importers/pt2/archive.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "taper/exporter/io/torch_checkpoint.h"
 
@@ -129,6 +130,19 @@ Archive::Payloads::Part Archive::part(const std::string& model, const std::strin
   return part;
 }
 
+std::span<const std::byte> Archive::in_complex64(std::span<const std::byte> complex128) const {
+  std::vector<std::byte>& narrow = narrowed_[complex128.data()];
+  const size_t parts = complex128.size() / sizeof(double);
+  narrow.resize(parts * sizeof(float));
+  for (size_t i = 0; i < parts; ++i) {
+    double value;
+    std::memcpy(&value, complex128.data() + i * sizeof value, sizeof value);
+    const auto rounded = static_cast<float>(value);
+    std::memcpy(narrow.data() + i * sizeof rounded, &rounded, sizeof rounded);
+  }
+  return narrow;
+}
+
 Archive::Payloads Archive::payloads(const std::string& model) const {
   Payloads payloads;
   payloads.archive_ = this;
@@ -166,6 +180,7 @@ std::optional<io::StoredTensor> Archive::Payloads::find(const Part& part,
   if (payload.path_name.find('/') != std::string::npos)
     refuse(": its record's name \"" + payload.path_name + "\" leads outside the archive");
   stored.storage = archive_->zip_.read(part.folder + payload.path_name);
+  if (meta.dtype.is_complex128()) stored.storage = archive_->in_complex64(stored.storage);
   if (const int64_t numel = io::checked_numel(stored.sizes, 1); stored.storage.empty() && numel > 0)
     refuse(" has no data: the program was exported with fake weights; export the real model");
   if (const std::string wrong = stored.check(); !wrong.empty())

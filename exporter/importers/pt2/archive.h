@@ -62,12 +62,15 @@ class Archive {
   void find_root();
   void find_models();
   [[noreturn]] void refuse_other_kinds() const;
+  /// Complex numbers of two f64, rounded to f32. The result lives as long as the archive.
+  std::span<const std::byte> in_complex64(std::span<const std::byte> complex128) const;
   Payloads::Part part(const std::string& model, const std::string& kind) const;
 
   io::ZipArchive zip_;
   std::string name_, root_;
   Generation generation_ = Generation::raw;
   std::vector<std::string> models_;
+  mutable std::map<const std::byte*, std::vector<std::byte>> narrowed_;  ///< storages
 };
 
 }  // namespace taper::pt2

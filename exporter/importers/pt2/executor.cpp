@@ -12,6 +12,7 @@
 #include "taper/exporter/eager/numbers.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
+#include "taper/exporter/importers/pt2/complex128.h"
 #include "taper/exporter/importers/pt2/complex_scalars.h"
 #include "taper/exporter/importers/pt2/expression.h"
 #include "taper/exporter/importers/pt2/targets.h"
@@ -296,6 +297,8 @@ std::vector<GraphValue> Executor::call_in_full_rank(const Node& node) {
   if (info.number != nullptr || info.op == &ops::item || info.op == &ops::_local_scalar_dense)
     return call_number_operator(node, info, boxed);
 
+  const bool narrows = touches_complex128(graph_, node);
+  if (narrows) narrow_arguments(boxed, owned);
   if (info.op == &ops::as_strided)
     if (const auto* self = std::get_if<TensorName>(&node.inputs.at(0).value))
       require_strides(boxed[0].tensor(), self->name, graph_.tensor_values.at(self->name));
@@ -323,6 +326,7 @@ std::vector<GraphValue> Executor::call_in_full_rank(const Node& node) {
     results = eager::dispatch_list(info, boxed.data(), place());
   else
     eager::dispatch(info, boxed.data(), results.data(), place());
+  if (narrows) widen_results(graph_, node, results);
   if (node.gives_view && memory_of(results[0]) != memory_of(boxed[0].tensor()))
     copies_.insert(memory_of(results[0]));
   for (Tensor& t : results) {

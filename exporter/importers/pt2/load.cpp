@@ -3,6 +3,7 @@
 
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/importers/pt2/archive.h"
+#include "taper/exporter/importers/pt2/complex128.h"
 #include "taper/exporter/importers/pt2/guards.h"
 #include "taper/exporter/importers/pt2/inner_tensors.h"
 #include "taper/exporter/importers/pt2/model_data.h"
@@ -148,6 +149,9 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
   data->written = written_inputs(program);
   data->assumptions = {symbols.elements(), choices.promises};
   data->unknown_dims = choices.unknown, data->notes = choices.notes;
+  if (const int nodes = count_complex128(program.graph); nodes > 0)
+    data->notes.push_back("complex128 is computed as complex64, two f32, in " +
+                          std::to_string(nodes) + (nodes == 1 ? " call" : " calls"));
   data->inputs.reserve(program.inputs.size());
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     const InputSpec& spec = program.inputs[i];

@@ -27,7 +27,7 @@ constexpr NamedScalarType scalar_types[] = {
     {8, "float64", DType::f64},
     {9, "complex32", {}},
     {10, "complex64", DType::c64},
-    {11, "complex128", {}},
+    {11, "complex128", DType::c64},
     {12, "bool", DType::boolean},
     {13, "bfloat16", DType::bf16},
     {28, "uint16", DType::u16},
@@ -333,9 +333,17 @@ std::optional<DType> ScalarType::dtype() const {
   return type == nullptr ? std::nullopt : type->dtype;
 }
 
+bool ScalarType::is_complex128() const { return number == 11; }
+
 std::string ScalarType::name() const {
   const NamedScalarType* type = find_scalar_type(number);
   return type == nullptr ? "dtype " + std::to_string(number) : type->name;
+}
+
+std::vector<TensorName> tensors_in(const Argument& argument) {
+  if (const auto* one = std::get_if<TensorName>(&argument)) return {*one};
+  if (const auto* many = std::get_if<std::vector<TensorName>>(&argument)) return *many;
+  return {};
 }
 
 std::string name_of(const Argument& argument) {

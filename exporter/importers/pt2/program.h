@@ -23,8 +23,10 @@ using SymInt = std::variant<int64_t, std::string>;
 /// A dtype by its number in the schema. Taper may not have it.
 struct ScalarType {
   int number = 0;
-  /// Nothing for complex numbers other than of two f32, and for rare floats of 8 bits.
+  /// Nothing for complex numbers of two f16, and for rare floats of 8 bits. complex128 becomes c64:
+  /// see complex128.h.
   std::optional<DType> dtype() const;
+  bool is_complex128() const;
   std::string name() const;  ///< "complex64"
   bool operator==(const ScalarType&) const = default;
 };
@@ -70,6 +72,8 @@ using Argument = std::variant<std::monostate, TensorName, std::vector<TensorName
                               Layout, Device, GraphArgument, OtherArgument>;
 using IntegerList = std::vector<std::variant<int64_t, NumberName>>;
 
+/// The tensors that an argument names, one or a list.
+std::vector<TensorName> tensors_in(const Argument& argument);
 /// The first value that an argument names; "" if there is none.
 std::string name_of(const Argument& argument);
 

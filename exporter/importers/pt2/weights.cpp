@@ -51,12 +51,14 @@ class Maker {
     for (size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
     return strides;
   }
-  /// Whether the elements may be used where they are: kernels need them aligned, and read up to 64
-  /// bytes behind the last one.
+  /// Whether the elements may be used where they are: they lie in the file, and kernels need them
+  /// aligned, and read up to 64 bytes behind the last one.
   bool may_stay(std::span<const std::byte> bytes, size_t item) const {
-    return reinterpret_cast<uintptr_t>(bytes.data()) % item == 0 &&
-           static_cast<size_t>(file_.data() + file_.size() - (bytes.data() + bytes.size())) >=
-               slack_bytes;
+    const auto at = [](const std::byte* p) { return reinterpret_cast<uintptr_t>(p); };
+    const uintptr_t begin = at(bytes.data()), end = begin + bytes.size(),
+                    file_begin = at(file_.data()), file_end = file_begin + file_.size();
+    return begin % item == 0 && begin >= file_begin && end <= file_end &&
+           file_end - end >= slack_bytes;
   }
 
   std::span<const std::byte> file_;

@@ -56,8 +56,9 @@ class HighRankMasks(torch.nn.Module):
         masked = torch.where(inside, torch.ones_like(nine), torch.full((batch, 1, 2, 2, 2, 2, 2, 2, 2), -1.0))
         spread = nine.var(3) + nine.std((3,), correction=0) + nine.prod(3)
         length = torch.linalg.vector_norm(nine, dim=(2, 4)).flatten(1)
+        whole = nine.to(torch.int32).double().reshape(batch, -1)
         ranked = nine.sort(1, descending=True)[0].flatten(1) + nine.topk(3, dim=1)[0].flatten(1)
-        return either.reshape(batch, -1), (filled * masked).clip(-0.4, 2).reshape(batch, -1), spread, length, ranked
+        return either.reshape(batch, -1), (filled * masked).clip(-0.4, 2).reshape(batch, -1), whole, spread, length, ranked
 
 
 def record(name, model, calls, decompose=False, **options):

@@ -234,8 +234,8 @@ TEST(pt2_model, names_operators_that_it_does_not_have_all_at_once) {
 
 TEST(pt2_model, advises_complex_numbers_of_two_f32) {
   const std::string why =
-      refusal([] { Model::load(tests::test_data("pt2_refused/complex_f64.pt2")); });
-  EXPECT_THAT(why, HasSubstr("dtype complex128  "));
+      refusal([] { Model::load(tests::test_data("pt2_refused/complex_f16.pt2")); });
+  EXPECT_THAT(why, HasSubstr("dtype complex32  "));
   EXPECT_THAT(why, HasSubstr("use complex64 in the model"));
 }
 
