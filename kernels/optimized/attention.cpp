@@ -59,8 +59,8 @@ void make_plan(Context& context, Plan& plan, In query, In key, In value, const M
   plan.sums = plan_gemm(microkernels<level>(), 1, rows, plan.values, keys, 1);
   plan.slots = thread_count(context.threads);
   plan.gemm_bytes = larger(plan.scores.bytes_per_slot, plan.sums.bytes_per_slot);
-  plan.bytes_per_slot = plan.gemm_bytes + bytes_of(rows * round_up(keys, lanes)) +
-                        bytes_of(rows * plan.values) + 2 * bytes_of(rows);
+  plan.bytes_per_slot = plan.gemm_bytes + bytes_of_floats(rows * round_up(keys, lanes)) +
+                        bytes_of_floats(rows * plan.values) + 2 * bytes_of_floats(rows);
   context.need_scratch(static_cast<size_t>(plan.slots * plan.bytes_per_slot));
 }
 

@@ -18,10 +18,6 @@ template <CpuLevel level>
 using Arithmetic = std::conditional_t<level == CpuLevel::portable, portable::math::Separate,
                                       portable::math::Fused>;
 
-inline index_t bytes_of(index_t floats) {
-  return round_up(floats * index_t{sizeof(float)}, scratch_alignment);
-}
-
 // Selects by bits: the compiler would make a choice between numbers a branch.
 inline float shown_if(float score, uint8_t attends) {
   using namespace portable::math;
@@ -115,7 +111,7 @@ class Parts {
     at_ += size;
     return taken;
   }
-  float* floats(index_t count) { return static_cast<float*>(bytes(bytes_of(count))); }
+  float* floats(index_t count) { return static_cast<float*>(bytes(bytes_of_floats(count))); }
 
  private:
   char* at_;

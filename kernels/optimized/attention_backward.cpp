@@ -69,7 +69,7 @@ Error prepare(Context& context, Plan& plan, In grad_out, In query, In key, In va
   product(plan.value_sums, keys, plan.values, rows);
   plan.slots = thread_count(context.threads);
   plan.bytes_per_slot =
-      plan.gemm_bytes + 2 * bytes_of(plan.block_size()) + bytes_of(plan.part_size());
+      plan.gemm_bytes + 2 * bytes_of_floats(plan.block_size()) + bytes_of_floats(plan.part_size());
   context.need_scratch(static_cast<size_t>(plan.slots * plan.bytes_per_slot));
   return Error::ok;
 }

@@ -43,7 +43,7 @@ struct Sums {
   float *peaks, *weights, *values;
 
   static index_t bytes(index_t rows, index_t width) {
-    return 2 * bytes_of(rows) + bytes_of(rows * width);
+    return 2 * bytes_of_floats(rows) + bytes_of_floats(rows * width);
   }
   static Sums in(Parts& parts, index_t rows, index_t width) {
     return {parts.floats(rows), parts.floats(rows), parts.floats(rows * width)};
@@ -85,8 +85,8 @@ Error prepare(Context& context, Plan& plan, In query, In key, In value, View<con
   plan.sums = plan_gemm(microkernels<level>(), 1, rows, plan.values, keys, 1);
   plan.slots = thread_count(context.threads);
   plan.gemm_bytes = larger(plan.scores.bytes_per_slot, plan.sums.bytes_per_slot);
-  plan.bytes_per_slot =
-      plan.gemm_bytes + bytes_of(rows * round_up(keys, lanes)) + Sums::bytes(rows, plan.values);
+  plan.bytes_per_slot = plan.gemm_bytes + bytes_of_floats(rows * round_up(keys, lanes)) +
+                        Sums::bytes(rows, plan.values);
   // scratch must not shrink when queries become more, so that of one query is always there
   context.need_scratch(static_cast<size_t>(plan.slots * plan.bytes_per_slot) +
                        static_cast<size_t>(sums_bytes));

@@ -18,10 +18,6 @@ using In = View<const float>;
 using Ints = Span<const int64_t>;
 using portable::Correlation;
 
-index_t bytes_of_floats(index_t count) {
-  return round_up(count * index_t{sizeof(float)}, scratch_alignment);
-}
-
 constexpr index_t most_chunk = 384;  // pixels
 
 // How the work is cut: into tasks of some rows of an image's results, and some of a group's

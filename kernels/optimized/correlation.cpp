@@ -16,10 +16,6 @@ bool are_packed(const Correlation& c, taper::Layout weight) {
   return weight != taper::Layout::dense && (c.groups == 1 || c.outputs % panel_width == 0);
 }
 
-index_t bytes_of_floats(index_t count) {
-  return round_up(count * index_t{sizeof(float)}, scratch_alignment);
-}
-
 }  // namespace
 
 CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation& c,

@@ -87,13 +87,7 @@ void half_panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, 
   }
   if (k < depth) multiply(0);
 
-  TAPER_UNROLL
-  for (int r = 0; r < rows; ++r) {
-    float* to = c + r * c_row;
-    TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v)
-      store(add_to_c ? add(load(to + v * lanes), sum[r][v]) : sum[r][v], to + v * lanes);
-  }
+  store_tile(sum, c, c_row, add_to_c);
 }
 
 // As many vectors as the sums leave room for; whole panels, at least one, and only as many as the

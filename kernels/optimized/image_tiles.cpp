@@ -37,13 +37,7 @@ void turned_tile(index_t depth, const float* HWY_RESTRICT a, const index_t* HWY_
       for (int v = 0; v < vectors; ++v) sum[r][v] = multiply_add(row[v], x, sum[r][v]);
     }
   }
-  TAPER_UNROLL
-  for (int r = 0; r < rows; ++r) {
-    float* to = c + r * c_row;
-    TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v)
-      store(add_to_c ? add(load(to + v * lanes), sum[r][v]) : sum[r][v], to + v * lanes);
-  }
+  store_tile(sum, c, c_row, add_to_c);
 }
 
 // ---- rows of an image ----

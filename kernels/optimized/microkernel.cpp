@@ -62,13 +62,7 @@ HWY_INLINE void tile_of(index_t depth, const float* HWY_RESTRICT a, index_t a_ro
     }
   }
 
-  TAPER_UNROLL
-  for (int r = 0; r < rows; ++r) {
-    float* to = c + r * c_row;
-    TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v)
-      store(add_to_c ? add(load(to + v * lanes), sum[r][v]) : sum[r][v], to + v * lanes);
-  }
+  store_tile(sum, c, c_row, add_to_c);
 }
 
 template <int rows, int vectors>

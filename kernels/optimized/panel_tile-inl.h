@@ -58,13 +58,7 @@ void panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, index
     for (int r = 0; r < rows; r += 3) third[r / 3] += a_column;
   }
 
-  TAPER_UNROLL
-  for (int r = 0; r < rows; ++r) {
-    float* to = c + r * c_row;
-    TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v)
-      store(add_to_c ? add(load(to + v * lanes), sum[r][v]) : sum[r][v], to + v * lanes);
-  }
+  store_tile(sum, c, c_row, add_to_c);
 }
 
 }  // namespace

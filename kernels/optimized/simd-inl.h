@@ -298,6 +298,18 @@ HWY_INLINE void store_line(VecOf<width> v, float* to) {
 
 #endif
 
+/// Writes the sums of a tile to the rows of c, or adds them to these.
+template <int rows, int vectors>
+HWY_INLINE void store_tile(const Vec (&sum)[rows][vectors], float* c, index_t c_row,
+                           bool add_to_c) {
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r, c += c_row) {
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      store(add_to_c ? add(load(c + v * lanes), sum[r][v]) : sum[r][v], c + v * lanes);
+  }
+}
+
 template <int width>
 HWY_INLINE auto transposed(const float* from, index_t across_stride) {
   return turned<width>(load_lines<width>(from, across_stride));

@@ -11,6 +11,11 @@ constexpr index_t round_up(index_t a, index_t b) { return ceil_div(a, b) * b; }
 constexpr index_t smaller(index_t a, index_t b) { return a < b ? a : b; }
 constexpr index_t larger(index_t a, index_t b) { return a > b ? a : b; }
 
+/// What `count` floats take of scratch.
+constexpr index_t bytes_of_floats(index_t count) {
+  return round_up(count * index_t{sizeof(float)}, scratch_alignment);
+}
+
 /// Cuts [0, count) into `parts` nearly equal parts. Returns where part i begins, and part i - 1
 /// ends.
 constexpr index_t part_begin(index_t count, index_t parts, index_t i) { return count * i / parts; }

@@ -15,10 +15,6 @@
 namespace taper::optimized {
 namespace {
 
-index_t bytes_of_floats(index_t count) {
-  return round_up(count * index_t{sizeof(float)}, scratch_alignment);
-}
-
 // Small weights have several partial sums. Large weights have one, and tasks share its rows.
 constexpr index_t small_weight = 64 * 1024, medium_weight = 256 * 1024;  // floats
 constexpr index_t copy_floats = 64 * 1024;  // fits into the second-level cache

@@ -36,10 +36,6 @@ struct Plan {
   }
 };
 
-index_t bytes_of_floats(index_t count) {
-  return round_up(count * index_t{sizeof(float)}, scratch_alignment);
-}
-
 void cut(index_t threads, Plan& p) {
   p.bands = p.parts = 1;
   const double weights = static_cast<double>(winograd_places * p.inputs * p.outputs),
