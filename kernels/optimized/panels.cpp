@@ -29,10 +29,8 @@ size_t bytes_of(const Matrix& m) {
   return static_cast<size_t>(round_up(m.across, panel_width) * m.depth) * sizeof(float);
 }
 
-// Uses the vectors that every processor has, but for halves: memory is slower than they are.
-void pack_panels(const TensorRef& source, const Matrix& m, const portable::SmallFloats& small,
-                 float* to) {
-  const Microkernels& kernels = microkernels<CpuLevel::portable>();
+void pack_panels(const TensorRef& source, const Matrix& m, const Microkernels& kernels,
+                 const portable::SmallFloats& small, float* to) {
   const Operand operand{source.data, m.across_stride, m.depth_stride, stored_dtype(source), &small};
   alignas(64) float piece[piece_floats];
   for (index_t i = 0; i < m.across; i += panel_width, to += panel_width * m.depth) {
@@ -71,13 +69,13 @@ size_t bytes_of_filter_panels(const TensorRef& source) {
   const bool has_channels = source.shape->rank > 1 && source.shape->sizes[1] > 1;
   return has_channels ? bytes_of_panels_of_first(source) : 0;
 }
-void pack_panels_of_first(const TensorRef& source, const portable::SmallFloats& small,
-                          void* packed) {
-  pack_panels(source, matrix_of_first(*source.shape), small, static_cast<float*>(packed));
+void pack_panels_of_first(const TensorRef& source, const Microkernels& kernels,
+                          const portable::SmallFloats& small, void* packed) {
+  pack_panels(source, matrix_of_first(*source.shape), kernels, small, static_cast<float*>(packed));
 }
-void pack_panels_of_last(const TensorRef& source, const portable::SmallFloats& small,
-                         void* packed) {
-  pack_panels(source, matrix_of_last(*source.shape), small, static_cast<float*>(packed));
+void pack_panels_of_last(const TensorRef& source, const Microkernels& kernels,
+                         const portable::SmallFloats& small, void* packed) {
+  pack_panels(source, matrix_of_last(*source.shape), kernels, small, static_cast<float*>(packed));
 }
 
 size_t bytes_of_f16_panels(const TensorRef& source) {

@@ -1,5 +1,6 @@
 // Weights in panels of sixteen, as the loader packs them once. See Layout.
 #pragma once
+#include "taper/kernels/optimized/microkernel.h"
 #include "taper/kernels/optimized/small_floats.h"
 
 namespace taper::optimized {
@@ -48,19 +49,21 @@ size_t bytes_of_filter_panels(const TensorRef& source);
 size_t bytes_of_f16_panels(const TensorRef& source);
 size_t bytes_of_bf16_panels(const TensorRef& source);
 
-void pack_panels_of_first(const TensorRef& source, const portable::SmallFloats&, void* packed);
-void pack_panels_of_last(const TensorRef& source, const portable::SmallFloats&, void* packed);
+void pack_panels_of_first(const TensorRef& source, const Microkernels&,
+                          const portable::SmallFloats&, void* packed);
+void pack_panels_of_last(const TensorRef& source, const Microkernels&, const portable::SmallFloats&,
+                         void* packed);
 void pack_f16_panels(const TensorRef& source, void* packed);
 void pack_bf16_panels(const TensorRef& source, void* packed);
 
 /// The same for a Packing.
 template <CpuLevel level>
 void pack_first(const TensorRef& source, void* packed) {
-  pack_panels_of_first(source, small_floats<level>, packed);
+  pack_panels_of_first(source, microkernels<level>(), small_floats<level>, packed);
 }
 template <CpuLevel level>
 void pack_last(const TensorRef& source, void* packed) {
-  pack_panels_of_last(source, small_floats<level>, packed);
+  pack_panels_of_last(source, microkernels<level>(), small_floats<level>, packed);
 }
 
 }  // namespace taper::optimized
