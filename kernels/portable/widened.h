@@ -48,23 +48,28 @@ struct Halves {
   size_t bytes() const { return static_cast<size_t>(count) * sizeof(float); }
 };
 
+template <class E>
+void widen_in_order(const Threads* threads, index_t count, const E* from, float* to) {
+  constexpr index_t block = 1 << 14;
+  parallel_for(threads, (count + block - 1) / block, [&](index_t b) {
+    const index_t end = (b + 1) * block < count ? (b + 1) * block : count;
+    for (index_t i = b * block; i < end; ++i) to[i] = to_float(from[i]);
+  });
+}
+
 /// Widens all halves of a tensor. `to` has room for Halves::count elements.
-inline void widen(const TensorRef& t, float* to) {
+inline void widen(const Threads* threads, const TensorRef& t, float* to) {
   const Halves h(t);
-  const auto* f16 = static_cast<const Half*>(t.data);
   const auto* bf16 = static_cast<const BFloat16*>(t.data);
-  if (h.f16) {
-    for (index_t i = 0; i < h.count; ++i) to[i] = to_float(f16[i]);
-    return;
-  }
-  if (!h.in_panels) {
-    for (index_t i = 0; i < h.count; ++i) to[i] = to_float(bf16[i]);
-    return;
-  }
-  for (index_t p = 0; p < h.panels; ++p, bf16 += (h.depth + 1) / 2 * 2 * panel_width)
+  if (h.f16) return widen_in_order(threads, h.count, static_cast<const Half*>(t.data), to);
+  if (!h.in_panels) return widen_in_order(threads, h.count, bf16, to);
+  parallel_for(threads, h.panels, [&](index_t p) {
+    const BFloat16* from = bf16 + p * ((h.depth + 1) / 2 * 2 * panel_width);
+    float* panel = to + p * h.depth * panel_width;
     for (index_t k = 0; k < h.depth; ++k)
       for (int i = 0; i < panel_width; ++i)
-        *to++ = to_float(bf16[2 * (k / 2 * panel_width + i) + k % 2]);
+        *panel++ = to_float(from[2 * (k / 2 * panel_width + i) + k % 2]);
+  });
 }
 
 namespace internal {
@@ -110,7 +115,7 @@ struct Widened {
   static Error run(Context& context, const void* plan, const Slot* given) {
     Slots s(given);
     if (s.bytes == 0) return kernel.run(context, plan, given);
-    widen(*given[argument].tensor, static_cast<float*>(context.scratch));
+    widen(context.threads, *given[argument].tensor, static_cast<float*>(context.scratch));
     s.tensor.data = context.scratch;
     Context rest = context;
     rest.scratch = static_cast<std::byte*>(context.scratch) + s.bytes;

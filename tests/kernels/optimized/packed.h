@@ -28,7 +28,7 @@ class Stored {
   std::vector<float> widened() const {
     if (halves_.empty()) return {};
     std::vector<float> wide(halves_.size());
-    portable::widen(ref_, wide.data());
+    portable::widen(nullptr, ref_, wide.data());
     return wide;
   }
 

@@ -170,14 +170,16 @@ TEST(products, of_packed_weights_have_the_same_bits) {
   EXPECT_EQ(portable_records, 9);
 }
 
-// Pairs are multiplied by an instruction of their own, from rounded rows.
+// Pairs are multiplied by an instruction of their own, from rounded rows. The weights are so large
+// that threads share them where they are widened.
 TEST(products, of_halves_are_those_of_the_widened_weights) {
+  ThreadPool pool(3);
   for (const Operator* op : {&ops::mm, &ops::addmm, &ops::linear})
     for (const auto& [k, packing] : readers_of(*op, false)) {
       if (packing->from == Layout::dense) continue;
       const bool pairs =
           packing->from == Layout::dense_bf16 && k->needs.has(features_of(CpuLevel::avx512_bf16));
-      constexpr index_t n = 50, depth = 300;
+      constexpr index_t n = 70, depth = 300;
       const Array w = op == &ops::linear ? Array::random({n, depth}, 2)
                                          : Array::random({depth, n}, 2),
                   bias = Array::random({n}, 3), x = Array::random({9, depth}, 4);
@@ -186,7 +188,7 @@ TEST(products, of_halves_are_those_of_the_widened_weights) {
       Array wide({w.size(0), w.size(1)}), want({9, n}, 77), got({9, n}, 78);
       std::memcpy(wide.data(), values.data(), static_cast<size_t>(wide.numel()) * sizeof(float));
       call(*k, arguments(*k, x, wide.ref(), bias, want));
-      call(*k, arguments(*k, x, halves.ref(), bias, got));
+      call(*k, arguments(*k, x, halves.ref(), bias, got), pool.threads());
       for (index_t i = 0; i < want.numel(); ++i)
         ASSERT_NEAR(want[i], got[i], pairs ? 0.1 : 0) << k->name << ", element " << i;
     }
