@@ -109,12 +109,6 @@ Array channels_last(const Kernel& kernel, const Case& c, const Array& x, const T
   return out;
 }
 
-bool same_bits(const Array& a, const Array& b) {
-  return a.numel() == b.numel() &&
-         (a.numel() == 0 ||
-          std::memcmp(a.data(), b.data(), static_cast<size_t>(a.numel()) * sizeof(float)) == 0);
-}
-
 // The record of another operator with the same needs.
 const Kernel* twin(const Kernel& kernel, const Operator& op) {
   for (const Kernel* k : optimized::all)

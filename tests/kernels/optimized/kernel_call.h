@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <random>
@@ -119,6 +120,20 @@ inline std::vector<const Kernel*> kernels_of(const Operator& op, DType dtype = D
         (kernel->expected[0].dtypes & one(dtype)) != 0)
       found.push_back(kernel);
   return found;
+}
+
+/// The same of any library, whatever the dtype.
+inline std::vector<const Kernel*> kernels_of(KernelSet library, const Operator& op) {
+  std::vector<const Kernel*> found;
+  for (const Kernel* kernel : library)
+    if (kernel->op == &op && cpu_features().has(kernel->needs)) found.push_back(kernel);
+  return found;
+}
+
+inline bool same_bits(const Array& a, const Array& b) {
+  return a.numel() == b.numel() &&
+         (a.numel() == 0 ||
+          std::memcmp(a.data(), b.data(), static_cast<size_t>(a.numel()) * sizeof(float)) == 0);
 }
 
 /// Every element within `tolerance` times the sum of the magnitudes that went into it.

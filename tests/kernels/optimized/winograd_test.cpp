@@ -112,12 +112,6 @@ std::vector<double> sums_of(const Call& c) {
   return sums;
 }
 
-bool same_bits(const Array& a, const Array& b) {
-  return a.numel() == b.numel() &&
-         (a.numel() == 0 ||
-          std::memcmp(a.data(), b.data(), static_cast<size_t>(a.numel()) * sizeof(float)) == 0);
-}
-
 TEST(winograd_convolution, is_near_the_sums_in_every_record) {
   const std::vector<const Kernel*> kernels = records();
   ASSERT_GE(kernels.size(), 2u);

@@ -59,13 +59,6 @@ class Weights {
   TensorRef source_, packed_;
 };
 
-std::vector<const Kernel*> records_of(const Operator& op) {
-  std::vector<const Kernel*> found;
-  for (const Kernel* k : all)
-    if (k->op == &op && cpu_features().has(k->needs)) found.push_back(k);
-  return found;
-}
-
 /// The definition of block_linear_q8, with fused multiply-adds (block_tiles.h).
 std::vector<float> rounded_product(const BlockMatrix& w, const Array& x, const Array* bias) {
   const index_t rows = x.size(0), depth = x.size(1);
@@ -99,7 +92,7 @@ void expect_product(const Weights& w, index_t rows, bool with_bias, const Thread
   const BlockMatrix m = w.matrix();
   const Array x = Array::random({rows, m.depth}, 7), bias = Array::random({m.rows}, 8);
   const std::vector<float> want = rounded_product(m, x, with_bias ? &bias : nullptr);
-  for (const Kernel* k : records_of(ops::taper_block_linear_q8))
+  for (const Kernel* k : tests::kernels_of(all, ops::taper_block_linear_q8))
     for (const TensorRef* weight : w.refs()) {
       SCOPED_TRACE(::testing::Message()
                    << k->name << ", layout " << static_cast<int>(weight->layout) << ", " << rows
@@ -139,7 +132,7 @@ TEST(block_linear_q8, keeps_zeros_and_spreads_no_nan_to_other_rows) {
   const Weights w(Layout::q4_1, 16, 64);
   Array x({4, 64}, 0);
   x[64] = NAN, x[128 + 3] = INFINITY, x[192 + 40] = 1e-38f;
-  for (const Kernel* k : records_of(ops::taper_block_linear_q8))
+  for (const Kernel* k : tests::kernels_of(all, ops::taper_block_linear_q8))
     for (const TensorRef* weight : w.refs()) {
       SCOPED_TRACE(k->name);
       Array y({4, 16}, 1);
@@ -158,7 +151,7 @@ TEST(block_linear_q8, takes_extents_of_zero) {
     index_t rows, columns, depth;
   };
   for (const Operator* op : {&ops::taper_block_linear, &ops::taper_block_linear_q8})
-    for (const Kernel* k : records_of(*op))
+    for (const Kernel* k : tests::kernels_of(all, *op))
       for (const Case c : {Case{0, 20, 64}, Case{3, 0, 64}, Case{3, 20, 0}, Case{0, 0, 0}}) {
         SCOPED_TRACE(k->name);
         const Weights w(Layout::q4_0, c.columns, c.depth);
@@ -177,7 +170,7 @@ TEST(block_linear_q8, is_near_the_product_of_the_elements) {
     const Array x = Array::random({2, 256}, 3);
     std::vector<float> row(256);
     Array y({2, 16});
-    tests::call(*records_of(ops::taper_block_linear_q8).front(),
+    tests::call(*tests::kernels_of(all, ops::taper_block_linear_q8).front(),
                 {slot(x), slot(w.refs().back()), tests::absent(), slot(y)});
     for (index_t j = 0; j < 16; ++j) {
       w.matrix().row(j, row.data());
@@ -202,7 +195,7 @@ TEST(block_linear, has_the_bits_of_linear_on_the_elements) {
     for (index_t r = 0; r < 83; ++r) w.matrix().row(r, dense.data() + r * 256);
     for (const index_t rows : {1, 6, 70}) {
       const Array x = Array::random({rows, 256}, 5), bias = Array::random({83}, 6);
-      for (const Kernel* k : records_of(ops::taper_block_linear)) {
+      for (const Kernel* k : tests::kernels_of(all, ops::taper_block_linear)) {
         Array want({rows, 83});
         tests::call(*k, {slot(x), slot(dense), slot(bias), slot(want)});
         for (const TensorRef* weight : w.refs()) {

@@ -51,13 +51,6 @@ void fill(Bytes& t, std::mt19937& engine) {
   for (index_t i = 0; i < t.numel(); ++i) t[i] = static_cast<int8_t>(engine());
 }
 
-std::vector<const Kernel*> records_of(const Operator& op) {
-  std::vector<const Kernel*> found;
-  for (const Kernel* k : all)
-    if (k->op == &op && cpu_features().has(k->needs)) found.push_back(k);
-  return found;
-}
-
 struct Numbers {
   double input_scale = 0.03, output_scale = 1.7;
   int64_t input_zero = -9, output_zero = 5;
@@ -145,7 +138,7 @@ void expect_convolution(const Convolution& v, const Threads* threads, uint32_t s
   const Weights w(v.groups * v.outputs, v.kernel[0] * v.kernel[1] * v.inputs,
                   v.is_depthwise() ? 1 : v.groups, engine);
   const std::vector<int8_t> want = definition(v, x, w, n);
-  for (const Kernel* k : records_of(ops::taper_conv2d_q8)) {
+  for (const Kernel* k : tests::kernels_of(all, ops::taper_conv2d_q8)) {
     SCOPED_TRACE(k->name);
     Bytes y({v.batch, v.extent(0), v.extent(1), v.groups * v.outputs}, 99);
     tests::call(*k,
@@ -236,7 +229,7 @@ void expect_linear(index_t rows, index_t depth, index_t columns, const Threads* 
         sum += (x[r * depth + k] - static_cast<int>(n.input_zero)) * w.plain[c * depth + k];
       want.push_back(n.rounded(sum, w.scales[c]));
     }
-  for (const Kernel* k : records_of(ops::taper_linear_q8)) {
+  for (const Kernel* k : tests::kernels_of(all, ops::taper_linear_q8)) {
     SCOPED_TRACE(::testing::Message() << k->name << " " << rows << " rows, depth " << depth);
     Bytes y({rows, columns}, 99);
     tests::call(*k,
@@ -304,7 +297,7 @@ TEST(binary_q8, is_the_same_on_every_level_and_broadcasts) {
     return values;
   };
   for (const Operator* op : {&ops::taper_add_q8, &ops::taper_sub_q8, &ops::taper_mul_q8})
-    for (const Kernel* k : records_of(*op))
+    for (const Kernel* k : tests::kernels_of(all, *op))
       for (const Bytes* other : {&same, &row, &column, &one, &middle, &edge}) {
         SCOPED_TRACE(::testing::Message() << k->name << " " << other->numel());
         EXPECT_EQ(run_binary(*k, a, *other, {3, 40, 70}, nullptr), want(*op, a, *other));
@@ -322,7 +315,7 @@ TEST(lookup_q8, finds_every_entry_on_every_level) {
     for (index_t i = 0; i < n; ++i) x[i] = static_cast<int8_t>(i * 7);
     std::vector<int8_t> want;
     for (index_t i = 0; i < n; ++i) want.push_back(table[x[i] + 128]);
-    for (const Kernel* k : records_of(ops::taper_lookup_q8)) {
+    for (const Kernel* k : tests::kernels_of(all, ops::taper_lookup_q8)) {
       SCOPED_TRACE(::testing::Message() << k->name << " " << n);
       Bytes y({n}, 99);
       tests::call(*k, {slot(x.ref()), slot(table.ref()), slot(y.ref())}, pool.threads());
@@ -343,7 +336,7 @@ TEST(avg_pool2d_q8, is_the_same_on_every_level) {
     fill(x, engine);
     const std::vector<int64_t> kernel{3, 2}, stride{2, 2}, padding{1, 1}, range{-128, 127};
     std::vector<int8_t> first;
-    for (const Kernel* k : records_of(ops::taper_avg_pool2d_q8)) {
+    for (const Kernel* k : tests::kernels_of(all, ops::taper_avg_pool2d_q8)) {
       Bytes y({2, 5, 5, channels}, 99);
       tests::call(*k,
                   {slot(x.ref()), slot(kernel), slot(stride), slot(padding), slot(false),

@@ -1,11 +1,13 @@
-// Which records the other tests of this folder cannot run here.
+// Which records of the libraries with SIMD the other tests cannot run here.
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/quantized/quantized.h"
 #include "taper/runtime/platform/cpu.h"
 
 namespace taper::tests {
@@ -21,8 +23,14 @@ std::string names_of(CpuFeatures features) {
   return names;
 }
 
-TEST(optimized_records, need_what_their_features_imply) {
-  for (const Kernel* kernel : optimized::all)
+std::vector<const Kernel*> records() {
+  std::vector<const Kernel*> records(optimized::all.begin(), optimized::all.end());
+  records.insert(records.end(), quantized::all.begin(), quantized::all.end());
+  return records;
+}
+
+TEST(kernel_records, need_what_their_features_imply) {
+  for (const Kernel* kernel : records())
     for (int i = 0; i < cpu_feature_count; ++i) {
       const CpuFeature f = static_cast<CpuFeature>(i);
       if (kernel->needs.has(f)) {
@@ -31,10 +39,10 @@ TEST(optimized_records, need_what_their_features_imply) {
     }
 }
 
-TEST(optimized_records, run_on_this_machine) {
+TEST(kernel_records, run_on_this_machine) {
   const CpuFeatures cpu = cpu_features();
   std::map<std::string, int> missing;
-  for (const Kernel* kernel : optimized::all)
+  for (const Kernel* kernel : records())
     if (!cpu.has(kernel->needs)) {
       ++missing[names_of(kernel->needs)];
       std::printf("not run here: %s\n", kernel->name);
