@@ -3,8 +3,8 @@
 #include <unordered_set>
 
 #include "taper/exporter/ir/boxing.h"
-#include "taper/exporter/ir/call.h"
 #include "taper/exporter/ir/pointwise.h"
+#include "taper/exporter/passes/images.h"
 #include "taper/exporter/passes/passes.h"
 
 namespace taper::passes {
@@ -227,22 +227,6 @@ class Turner {
       arguments[Pad::position<"pad">] = turned_pad(Pad(*node).get<"pad">());
     }
     return arguments;
-  }
-
-  /// Where a dimension of an image lies with channels last.
-  static int64_t turned_dim(int64_t dim) {
-    constexpr int64_t places[] = {0, 3, 1, 2};
-    return places[dim < 0 ? dim + 4 : dim];
-  }
-
-  /// Two elements for each dimension, the last dimension first.
-  static std::vector<Dim> turned_pad(const std::vector<Dim>& pad) {
-    std::vector<Dim> turned(8, Dim(0));
-    for (size_t i = 0; i < pad.size(); ++i) {
-      const int64_t dim = turned_dim(3 - static_cast<int64_t>(i) / 2);
-      turned[static_cast<size_t>(2 * (3 - dim)) + i % 2] = pad[i];
-    }
-    return turned;
   }
 
   static const Operator& turned_row(const Operator& op) {

@@ -1,9 +1,10 @@
-// The ranges and roundings of f16 and bf16. Internal to halve_weights.
+// The ranges and roundings of f16 and bf16, and who reads them. Internal to passes.
 #pragma once
 #include <memory>
 #include <span>
 
 #include "taper/exporter/ir/graph.h"
+#include "taper/exporter/target/kernel_table.h"
 
 namespace taper::passes {
 
@@ -26,5 +27,10 @@ class HalfType {
  private:
   DType dtype_;
 };
+
+/// Whether all `candidates` for a node read its argument `i`, which is `v`, in halves of this
+/// layout. `v` must show its whole constant, with strides that they take.
+bool read_in_halves(const target::Candidates& candidates, const ir::Node& node, size_t i,
+                    const ir::Value& v, Layout layout);
 
 }  // namespace taper::passes

@@ -140,13 +140,8 @@ class Halver {
     using enum Reader::How;
     const bool is_tensor = std::holds_alternative<Value*>(node.arguments[i]);
     if (!is_tensor || ir::is_control(node)) return fixed;
-    const target::Candidates candidates = context_.kernels.candidates(node);
-    const ir::Type& whole = ir::base_of(&v)->type;
-    const bool shows_all =
-        v.type.dtype == whole.dtype && proves_equal(v.type.numel(), whole.numel());
-    const bool lies_right =
-        candidates.strides(static_cast<int>(i)) == Strides::any || ir::is_dense(v.type);
-    if (shows_all && lies_right && candidates.read(node, i, half_.layout())) return as_halves;
+    if (read_in_halves(context_.kernels.candidates(node), node, i, v, half_.layout()))
+      return as_halves;
     if (looked_up(node) == static_cast<int>(i) && v.origin == Value::Origin::constant)
       return by_rows;
     return is_product(*node.op) ? widened : other;

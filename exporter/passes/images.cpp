@@ -16,12 +16,13 @@ std::vector<Dim> dims(std::initializer_list<int64_t> list) {
   return std::vector<Dim>(list.begin(), list.end());
 }
 
-/// Where a dimension of (batch, channels, height, width) lies in an image.
+}  // namespace
+
 int64_t turned_dim(int64_t dim) {
   constexpr int64_t places[] = {0, 3, 1, 2};
   return places[dim < 0 ? dim + 4 : dim];
 }
-/// Two elements for each dimension, the last dimension first.
+
 std::vector<Dim> turned_pad(const std::vector<Dim>& pad) {
   std::vector<Dim> turned(8, Dim(0));
   for (size_t i = 0; i < pad.size(); ++i) {
@@ -30,8 +31,6 @@ std::vector<Dim> turned_pad(const std::vector<Dim>& pad) {
   }
   return turned;
 }
-
-}  // namespace
 
 Value* Images::insert(Node* at, const Node& like, const Operator& op,
                       std::vector<Argument> arguments) {

@@ -1,4 +1,4 @@
-// i8 images whose channels lie last, in a graph whose images have them first.
+// Images whose channels lie last, in a graph whose images have them first.
 #pragma once
 #include <functional>
 #include <unordered_map>
@@ -8,9 +8,15 @@
 
 namespace taper::passes {
 
-/// Remembers which values are views of images with channels last. So neighbouring integer operators
-/// pass images on without copies. A value of rank 3 (batch, channels, width) is an image of one
-/// row. New nodes stand before `at`.
+/// Where a dimension of (batch, channels, height, width) lies with channels last.
+int64_t turned_dim(int64_t dim);
+/// The padding of an image with channels last: two elements for each dimension, the last dimension
+/// first.
+std::vector<Dim> turned_pad(const std::vector<Dim>& pad);
+
+/// Remembers which values are views of i8 images with channels last. So neighbouring integer
+/// operators pass images on without copies. A value of rank 3 (batch, channels, width) is an image
+/// of one row. New nodes stand before `at`.
 class Images {
  public:
   explicit Images(ir::Graph& graph) : graph_(graph) {}

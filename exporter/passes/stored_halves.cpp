@@ -4,6 +4,7 @@
 
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/call.h"
+#include "taper/exporter/passes/half_type.h"
 #include "taper/exporter/passes/passes.h"
 
 namespace taper::passes {
@@ -86,14 +87,7 @@ class StoredHalves {
 
   bool reads_halves(const Node& node, size_t i, const Value& v, DType dtype) const {
     if (!reads_weights(*node.op)) return false;
-    const target::Candidates candidates = context_.kernels.candidates(node);
-    const ir::Type& whole = ir::base_of(&v)->type;
-    const bool shows_all =
-        v.type.dtype == whole.dtype && proves_equal(v.type.numel(), whole.numel());
-    const bool lies_right =
-        candidates.strides(static_cast<int>(i)) == Strides::any || ir::is_dense(v.type);
-    return shows_all && lies_right &&
-           candidates.read(node, i, dtype == DType::f16 ? Layout::dense_f16 : Layout::dense_bf16);
+    return read_in_halves(context_.kernels.candidates(node), node, i, v, HalfType(dtype).layout());
   }
 
   /// The same bytes as an f32 constant.
@@ -102,7 +96,7 @@ class StoredHalves {
     for (const ir::Constant& c : graph_.constants())
       if (c.value.get() == halves) constant = &c;
     ir::Payload payload = *constant->payload;
-    payload.layout = payload.dtype == DType::f16 ? Layout::dense_f16 : Layout::dense_bf16;
+    payload.layout = HalfType(payload.dtype).layout();
     payload.dtype = DType::f32;
     return graph_.add_constant(constant->path,
                                std::make_shared<const ir::Payload>(std::move(payload)));
