@@ -33,9 +33,11 @@ class Grammar {
   /// A JSON schema (draft 2020-12). Texts are JSON that the schema accepts, with any blanks and any
   /// order of keys. An error names the place: "#/properties/id/pattern: …".
   ///
-  /// What can be told before a value ends is refused at once; `not`, `oneOf` and the like are
-  /// judged where the value ends, and nothing wrong can end. So a model may reach a place where
-  /// no token is allowed. Integers are not written as 30e-1, and no key stands there twice.
+  /// What can be told before a value ends is refused at once. So are beginnings of strings,
+  /// escapes, exponents, arrays and objects that could not end. `not`, `oneOf` and the like are
+  /// judged where the value ends, and nothing wrong can end. So with these a model may reach a
+  /// place where no token is allowed. Integers are not written as 30e-1, and no key stands there
+  /// twice.
   ///
   /// Not supported, and refused: `unevaluatedProperties`, `unevaluatedItems`, references to other
   /// documents, and patterns that look around. `format` counts for date, ipv4 and uuid.

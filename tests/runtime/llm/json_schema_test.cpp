@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <random>
 #include <regex>
 
 #include "json.h"
@@ -161,6 +162,86 @@ TEST(json_schema, refuses_what_can_no_longer_become_right) {
     GrammarMatcher matcher(schema(text), no_tokens());
     EXPECT_TRUE(matcher.accept(parts.first)) << text << " " << parts.first;
     EXPECT_FALSE(matcher.accept(parts.second)) << text << " " << parts.second;
+  }
+}
+
+/// A model that writes at random: a token of each step is chosen among those that are allowed.
+struct Walks {
+  int ended = 0, stuck = 0;
+  std::string stuck_at;
+};
+
+Walks walk_at_random(const Grammar& grammar, const std::vector<std::string>& texts, int count) {
+  GrammarMatcher matcher(grammar, TokenTexts(texts));
+  std::mt19937 random(1);
+  Walks walks;
+  for (int i = 0; i < count; ++i) {
+    matcher.reset();
+    std::string text;
+    for (int step = 0; step < 200 && !matcher.is_complete(); ++step) {
+      std::vector<TokenId> left;
+      const Span<const uint64_t> mask = matcher.allowed();
+      for (size_t id = 0; id < texts.size(); ++id)
+        if (mask[static_cast<index_t>(id / 64)] >> (id % 64) & 1)
+          left.push_back(static_cast<TokenId>(id));
+      bool is_taken = false;
+      while (!left.empty() && !is_taken) {
+        const size_t which = random() % left.size();
+        is_taken = matcher.accept(left[which]);
+        if (is_taken) text += texts[static_cast<size_t>(left[which])];
+        left.erase(left.begin() + static_cast<std::ptrdiff_t>(which));
+      }
+      if (is_taken) continue;
+      if (!matcher.may_end()) ++walks.stuck, walks.stuck_at = text;
+      break;
+    }
+    walks.ended += matcher.may_end();
+  }
+  return walks;
+}
+
+TEST(json_schema, leads_into_no_dead_end) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "json_schema");
+  std::vector<std::string> texts;
+  for (int byte = 0; byte < 256; ++byte) texts.push_back(std::string(1, static_cast<char>(byte)));
+  for (int i = 0; i < 24; ++i) texts.push_back(std::string(1, "\"}],:\\"[i % 6]));  // ends are near
+  int ended = 0;
+  for (const Json& data : schemas(folder)) {
+    const Walks walks = walk_at_random(schema(data["schema"].dump()), texts, 20);
+    EXPECT_EQ(walks.stuck, 0) << data["name"] << ": " << walks.stuck_at;
+    ended += walks.ended;
+  }
+  EXPECT_GE(ended, 200);
+}
+
+/// What each step allows must be possible to the end: the only ways out are those of the schema.
+TEST(json_schema, sees_conflicts_before_they_are_dead_ends) {
+  struct Case {
+    const char *schema, *begin, *refused, *allowed;
+  };
+  const Case cases[] = {
+      {R"({"properties":{"ab":{}},"additionalProperties":false,"type":"object"})", R"({"\u00)", "7",
+       "6"},
+      {R"({"type":"string"})", R"("\uD)", "c", "8"},
+      {R"({"type":"string"})", R"("\ud83d\u)", "e", "d"},
+      {R"({"type":"string","maxLength":1})", R"("a)", "\\", "\""},
+      {R"({"type":"string","pattern":"^a+b$","maxLength":3})", "\"aa", "a", "b"},
+      {R"({"type":"string","allOf":[{"pattern":"^[ab]c"},{"pattern":"^bc|^ad"}]})", "\"", "a", "b"},
+      {R"({"type":"integer","minimum":-3,"maximum":12})", "2e", "2", "0"},
+      {R"({"type":"number","multipleOf":0.01})", "0.12", "3", "0"},
+      {R"({"type":"number","multipleOf":0.25,"maximum":1})", "0.2", "4", "5"},
+      {R"({"type":"object","maxProperties":1,"required":["a"]})", R"({"b)", "\"", "a"},
+      {R"({"type":"object","required":["a"],"additionalProperties":false,
+           "properties":{"a":{"enum":["x","y"]},"b":{}},
+           "if":{"properties":{"a":{"const":"x"}}},"then":{"maxProperties":1}})",
+       R"({"b":1,"a":")", "x", "y"},
+      {R"({"not":{"const":true},"type":"boolean"})", "", "t", "f"},
+      {R"({"type":"array","prefixItems":[false],"minItems":0})", "[", "1", "]"},
+  };
+  for (const Case& c : cases) {
+    GrammarMatcher matcher(schema(c.schema), TokenTexts({c.refused, c.allowed}));
+    ASSERT_TRUE(matcher.accept(std::string_view(c.begin))) << c.schema << " " << c.begin;
+    EXPECT_EQ(matcher.allowed()[0], 2u) << c.schema << " behind " << c.begin;
   }
 }
 

@@ -50,7 +50,8 @@ struct Frame {
   std::vector<Condition> conditions;
   uint32_t counted = 0;  ///< characters are counted up to this number
   uint32_t max_length = unbounded;
-  Pointer region;  ///< what this string shares with others; may be null
+  Pointer region;         ///< what this string shares with others; may be null
+  bool is_tight = false;  ///< conditions that each can be met may not be met together
 
   // numbers
   bool needs_digits = false;

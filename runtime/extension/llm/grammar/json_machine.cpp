@@ -9,7 +9,7 @@
 namespace taper::llm::json_text {
 namespace {
 
-constexpr uint32_t most_blanks = 200;  // one behind the other
+constexpr uint32_t most_blanks = 40;  // one behind the other
 constexpr int most_depth = 500;
 constexpr size_t many_places = size_t{1} << 15;
 const Frame::Keys no_keys;
@@ -90,7 +90,9 @@ uint32_t JsonMachine::intern(const Progress& progress) {
   return known->second;
 }
 
-bool JsonMachine::is_full() const { return places_.size() > many_places; }
+bool JsonMachine::is_full() const {
+  return places_.size() > many_places || progresses_.size() > many_places;
+}
 
 Machine::State JsonMachine::forget_all_but(State state) {
   Place kept = places_[state];
@@ -101,6 +103,7 @@ Machine::State JsonMachine::forget_all_but(State state) {
   progress_numbers_.clear();
   regions_.clear();
   resumed_.clear();
+  endings_.clear();
   forget_transitions();
   start_ = dead;
   if (kept.frame == nullptr || kept.frame->conditions.empty()) {
@@ -310,17 +313,27 @@ bool JsonMachine::begin_value(Place& p, uint8_t byte) {
     frame->perhaps_contained.assign(frame->own.size(), 0);
     frame->keys = std::make_shared<const Frame::Keys>();
     p.mode = byte == '[' ? Mode::first_item : Mode::first_key;
-    return true;
+    return can_go_on(p);
   }
   if (byte == 't' || byte == 'f' || byte == 'n') {
     p.mode = Mode::literal;
     p.detail = (byte == 't' ? 0u : byte == 'f' ? 1u : 2u) << 8 | 1;
-    return true;
+    return can_end_literal(p);
   }
   for (uint32_t i = 0; i < frame->size(); ++i) {
     if (!frame->failed(i)) frame->needs_digits |= frame->schema(i).is_bounded();
   }
   return add_digit(p, byte, byte == '-' ? Mode::minus : byte == '0' ? Mode::zero : Mode::integer);
+}
+
+bool JsonMachine::can_end_literal(Place p) {
+  const std::string* const real = std::exchange(real_, nullptr);
+  const std::string_view word = literals[p.detail >> 8];
+  bool can = true;
+  for (size_t i = 1; i < word.size() && can; ++i)
+    can = step_literal(p, static_cast<uint8_t>(word[i]));
+  real_ = real;
+  return can;
 }
 
 bool JsonMachine::step_literal(Place& p, uint8_t byte) {
@@ -392,7 +405,18 @@ bool JsonMachine::finish(Place& p, const std::vector<Verdict>& own, const Frame:
   p.mode = is_array ? Mode::behind_item : Mode::behind_member;
   if (is_array) judge_items(*outer, p, is_number);
   p.frame = outer;
-  return outer->own == frame->outer->own || survives(outer.get(), outer->own);
+  return (outer->own == frame->outer->own || survives(outer.get(), outer->own)) && can_go_on(p);
+}
+
+// Whether the array or object at the place can end, or have one more element.
+bool JsonMachine::can_go_on(const Place& p) {
+  if (p.frame->applied->nodes.empty()) return true;
+  const std::string* const real = std::exchange(real_, nullptr);
+  Place closed = p, longer = p;
+  const bool is_array = p.frame->kind == Frame::Kind::array;
+  const bool can = close(closed) || (is_array ? begin_item(longer) : begin_key(longer));
+  real_ = real;
+  return can;
 }
 
 // Looks whether the last item was there before, if that matters. The byte that ends a number is no

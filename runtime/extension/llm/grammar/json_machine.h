@@ -89,8 +89,10 @@ class JsonMachine : public Machine {
   bool begin_item(Place& p);
   bool close(Place& p);
   bool finish(Place& p, const std::vector<Verdict>& own, const Frame::Keys& keys);
+  bool can_go_on(const Place& p);
   void judge_items(Frame& outer, Place& p, bool is_number);
   bool step_literal(Place& p, uint8_t byte);
+  bool can_end_literal(Place p);
   Frame::Pointer expect(const Frame::Pointer& outer, std::vector<Root> roots) const;
   std::shared_ptr<const Applied> apply(std::vector<Root> roots) const;
   bool survives(const Frame* frame, std::vector<Verdict> own) const;
@@ -101,7 +103,9 @@ class JsonMachine : public Machine {
   // json_number_steps.cpp
   bool step_number(Place& p, uint8_t byte);
   bool add_digit(Place& p, uint8_t byte, Mode mode);
+  bool can_end_exponent(const Place& p, const std::string& digits);
   bool finish_number(Place& p);
+  bool finish_number(Place& p, const std::string& digits);
 
   // json_string_steps.cpp
   bool begin_string(Place& p, const Frame& expected, std::vector<Verdict> own);
@@ -109,8 +113,15 @@ class JsonMachine : public Machine {
   bool step_string(Place& p, uint8_t byte);
   bool step_hex(Place& p, uint8_t byte);
   bool step_escape(Place& p, uint8_t byte);
+  bool can_end_hex(const Place& p, uint32_t low, uint32_t end);
+  bool can_feed(const Place& p, char32_t low, char32_t high);
+  bool can_feed_bytes(const Frame::Pointer& frame, const Progress& progress, char32_t low,
+                      char32_t high, int tail, bool is_first);
   bool feed(Place& p, std::string_view bytes, bool is_new_character);
   bool feed_character(Place& p, char32_t character);
+  void advance(const Frame& frame, Progress& progress, char c, bool is_new_character);
+  bool can_end(const Frame::Pointer& frame, uint32_t progress);
+  bool ends_here(const Frame::Pointer& frame, uint32_t progress);
   bool is_alive(const Frame& frame, const Progress& progress) const;
   bool key_is_possible(const Frame& key, const Progress& progress) const;
   bool close_string(Place& p);
@@ -129,6 +140,8 @@ class JsonMachine : public Machine {
   std::vector<std::unique_ptr<RuleMachine>> machines_;
   std::map<std::vector<uint32_t>, Frame::Pointer> regions_;
   std::unordered_map<uint64_t, State> resumed_;
+  /// Whether strings can end, for each progress.
+  std::unordered_map<Frame::Pointer, std::unordered_map<uint32_t, bool>> endings_;
   State start_ = dead;
   const std::string* real_ = nullptr;  ///< the text so far, while `take` looks at it
   std::string text_;

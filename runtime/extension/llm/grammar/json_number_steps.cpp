@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <utility>
+
 #include "taper/runtime/extension/llm/grammar/json_machine.h"
 
 namespace taper::llm::json_text {
@@ -65,19 +68,47 @@ bool JsonMachine::add_digit(Place& p, uint8_t byte, Mode mode) {
         (is_no_integer && s.is_integral()) || (frame.needs_digits && !may_become_valid(s, digits));
     if (is_wrong) own[i] = Verdict::failed;
   }
-  if (own == frame.own) return true;
-  auto changed = std::make_shared<Frame>(frame);
-  changed->own = std::move(own);
-  p.frame = changed;
-  return survives(changed.get(), changed->own);
+  if (own != frame.own) {
+    auto changed = std::make_shared<Frame>(frame);
+    changed->own = std::move(own);
+    p.frame = changed;
+    if (!survives(changed.get(), changed->own)) return false;
+  }
+  return !p.frame->needs_digits || mode < Mode::exponent || can_end_exponent(p, digits);
+}
+
+// Whether an exponent that begins so makes a number that may stand here. Beyond 400 every number is
+// 0 or infinite, so no others are tried.
+bool JsonMachine::can_end_exponent(const Place& p, const std::string& digits) {
+  constexpr int most = 400;
+  const size_t e = digits.find_first_of("eE") + 1;
+  const bool has_sign = e < digits.size() && (digits[e] == '-' || digits[e] == '+');
+  const bool is_negative = has_sign && digits[e] == '-';
+  std::string begin = digits.substr(e + has_sign);
+  begin.erase(0, begin.find_first_not_of('0'));  // zeros may stand before every exponent
+  bool may_be_negative = is_negative || e == digits.size();
+  for (uint32_t i = 0; i < p.frame->size(); ++i)
+    may_be_negative &= p.frame->failed(i) || !p.frame->schema(i).is_integral();
+  const std::string* const real = std::exchange(real_, nullptr);
+  bool can = false;
+  for (int k = may_be_negative ? -most : 0; k <= (is_negative ? 0 : most) && !can; ++k) {
+    const std::string text = std::to_string(std::abs(k));
+    Place ended = p;
+    can = text.compare(0, begin.size(), begin) == 0 &&
+          finish_number(ended, digits.substr(0, e) + (k < 0 ? "-" : "") + text);
+  }
+  real_ = real;
+  return can;
 }
 
 bool JsonMachine::finish_number(Place& p) {
   const bool is_complete = p.mode == Mode::zero || p.mode == Mode::integer ||
                            p.mode == Mode::fraction || p.mode == Mode::exponent_digits;
-  if (!is_complete) return false;
+  return is_complete && finish_number(p, digits_of(progresses_[p.progress]));
+}
+
+bool JsonMachine::finish_number(Place& p, const std::string& digits) {
   const Frame& frame = *p.frame;
-  const std::string digits = digits_of(progresses_[p.progress]);
   std::vector<Verdict> own = frame.own;
   for (uint32_t i = 0; i < frame.size(); ++i) {
     if (frame.failed(i)) continue;

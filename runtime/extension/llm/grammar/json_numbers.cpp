@@ -55,6 +55,28 @@ double step_of(const Schema& s) {
   return s.multiple_of == std::floor(s.multiple_of) ? std::max(s.multiple_of, 1.0) : 1;
 }
 
+// How many decimals a step has, such as 2 for 0.05.
+size_t decimals_of(double step) {
+  size_t decimals = 0;
+  for (double scaled = step; decimals < 20 && std::abs(scaled - std::round(scaled)) > 1e-9;
+       scaled = step * std::pow(10, static_cast<double>(decimals)))
+    ++decimals;
+  return decimals;
+}
+
+// Whether more decimals than the `places` that are there can make a multiple of the step. Behind
+// the decimals of the step only zeros help.
+bool has_valid_fraction(const Schema& s, double step, const std::string& digits, size_t places) {
+  constexpr size_t most_tried = 4;
+  const size_t decimals = decimals_of(step);
+  if (places >= decimals) return is_valid_number(s, digits + "0");
+  if (decimals - places > most_tried) return true;  // nobody knows
+  const int count = static_cast<int>(std::pow(10, static_cast<double>(decimals - places)) + 0.5);
+  for (int i = 0; i < count; ++i)
+    if (is_valid_number(s, digits + std::to_string(count + i).substr(1))) return true;
+  return false;
+}
+
 }  // namespace
 
 bool Schema::is_bounded() const {
@@ -73,6 +95,8 @@ bool may_become_valid(const Schema& schema, const std::string& digits) {
   if (digits.find_first_of("eE") != std::string::npos) return true;
   const double step = step_of(schema), value = value_of(digits);
   const size_t point = digits.find('.');
+  if (point != std::string::npos && step != 0)
+    return has_valid_fraction(schema, step, digits, digits.size() - point - 1);
   if (point != std::string::npos) {
     const auto places = static_cast<double>(digits.size() - point - 1);
     // one more digit than there are, so that rounding refuses nothing

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "taper/runtime/extension/llm/grammar/json_machine.h"
@@ -12,6 +13,14 @@ namespace {
 // names that may still come: from, to, and how many bytes of them were read.
 constexpr size_t length_at = 0, states_at = 1, key_part = 3;
 constexpr uint32_t no_node = ~uint32_t{0};
+
+// Characters, and the halves of pairs that stand for characters above 0xFFFF.
+constexpr char32_t last_character = 0x10FFFF;
+constexpr uint32_t first_high = 0xD800, first_low = 0xDC00, last_low = 0xDFFF;
+
+char32_t paired(uint32_t high, uint32_t low) {
+  return 0x10000 + ((high - first_high) << 10) + (low - first_low);
+}
 
 size_t offset_of(const Frame& frame) { return frame.kind == Frame::Kind::key ? key_part : 0; }
 
@@ -34,6 +43,15 @@ uint32_t continuation_of(uint8_t first) {
   if (first == 0xF4) return packed(3, 0x80, 0x8F);
   if (first >= 0xF1 && first <= 0xF3) return packed(3, 0x80, 0xBF);
   return 0;
+}
+
+// Whether the properties that are missing still fit.
+bool has_room_for_required(const Schema& s, const Frame& object) {
+  if (s.max_properties == unbounded) return true;
+  const auto missing = std::count_if(s.required.begin(), s.required.end(), [&](const auto& name) {
+    return object.keys->count(name) == 0;
+  });
+  return object.count + static_cast<uint64_t>(missing) <= s.max_properties;
 }
 
 }  // namespace
@@ -67,10 +85,12 @@ bool JsonMachine::begin_string(Place& p, const Frame& expected, std::vector<Verd
     if (!frame->failed(i)) add_conditions(*frame, i);
   }
   share_region(*frame);
+  const size_t conditions = frame->conditions.size() + (frame->counted > 0);
+  frame->is_tight = conditions > 1 || (conditions > 0 && frame->region == nullptr);
   p.frame = frame;
   p.progress = initial_progress(*frame);
   p.mode = Mode::text;
-  return true;
+  return can_end(p.frame, p.progress);
 }
 
 // The place is an object. A key follows.
@@ -141,6 +161,7 @@ void JsonMachine::share_region(Frame& frame) {
     }
     region->conditions = frame.conditions;
     region->counted = frame.counted;
+    region->is_tight = frame.conditions.size() + (frame.counted > 0) > 1;
   }
   id.push_back(region->max_length);
   id.push_back(region->counted);
@@ -156,7 +177,7 @@ bool JsonMachine::step_string(Place& p, uint8_t byte) {
       if (byte < 0x20) return false;
       if (byte == '\\') {
         p.mode = Mode::escape;
-        return true;
+        return can_feed(p, 0, last_character);
       }
       if (byte >= 0x80) {
         p.detail = continuation_of(byte);
@@ -193,7 +214,7 @@ bool JsonMachine::step_escape(Place& p, uint8_t byte) {
   if (byte == 'u') {
     p.mode = Mode::hex;
     p.detail = 0;
-    return true;
+    return true;  // every character has such an escape
   }
   const size_t which = escapes.find(static_cast<char>(byte));
   if (which == std::string_view::npos) return false;
@@ -208,20 +229,76 @@ bool JsonMachine::step_hex(Place& p, uint8_t byte) {
   const uint32_t count = (p.detail >> 16) + 1;
   const uint32_t value = (p.detail & 0xFFFF) << 4 | static_cast<uint32_t>(digit);
   p.detail = count << 16 | value;
-  if (count < 4) return true;
+  if (count < 4) return can_end_hex(p, value << 4 * (4 - count), (value + 1) << 4 * (4 - count));
   p.detail = 0;
   p.mode = Mode::text;
-  const bool is_low = value >= 0xDC00 && value <= 0xDFFF;
+  const bool is_low = value >= first_low && value <= last_low;
   if (p.high != 0) {
     const uint32_t high = std::exchange(p.high, 0);
-    return is_low && feed_character(p, 0x10000 + ((high - 0xD800) << 10) + (value - 0xDC00));
+    return is_low && feed_character(p, paired(high, value));
   }
-  if (value >= 0xD800 && value <= 0xDBFF) {
+  if (value >= first_high && value < first_low) {
     p.high = value;
     p.mode = Mode::low_escape;
-    return true;
+    return can_feed(p, paired(value, first_low), paired(value, last_low));
   }
   return !is_low && feed_character(p, value);
+}
+
+// Whether four digits from `low` to below `end` can be the code of a character that may come, or of
+// a half of one.
+bool JsonMachine::can_end_hex(const Place& p, uint32_t low, uint32_t end) {
+  const uint32_t high = end - 1;
+  const auto meets = [&](uint32_t from, uint32_t to) { return low <= to && high >= from; };
+  if (p.high != 0)
+    return meets(first_low, last_low) && can_feed(p, paired(p.high, std::max(low, first_low)),
+                                                  paired(p.high, std::min(high, last_low)));
+  const uint32_t last_high = first_low - 1;
+  return can_feed(p, low, high) ||
+         (meets(first_high, last_high) && can_feed(p, paired(std::max(low, first_high), first_low),
+                                                   paired(std::min(high, last_high), last_low)));
+}
+
+// Whether a character from `low` to `high` may come. Halves of pairs are none.
+bool JsonMachine::can_feed(const Place& p, char32_t low, char32_t high) {
+  constexpr char32_t last_of_length[] = {0x7F, 0x7FF, 0xFFFF, last_character};
+  char32_t first = 0;
+  for (int tail = 0; tail < 4; ++tail) {  // bytes behind the first one
+    const char32_t from = std::max(low, first), to = std::min(high, last_of_length[tail]);
+    first = last_of_length[tail] + 1;
+    if (from > to) continue;
+    const Progress& progress = progresses_[p.progress];
+    if (tail != 2) {
+      if (can_feed_bytes(p.frame, progress, from, to, tail, true)) return true;
+      continue;
+    }
+    const char32_t before = std::min<char32_t>(to, first_high - 1);
+    const char32_t behind = std::max<char32_t>(from, last_low + 1);
+    if (from <= before && can_feed_bytes(p.frame, progress, from, before, tail, true)) return true;
+    if (behind <= to && can_feed_bytes(p.frame, progress, behind, to, tail, true)) return true;
+  }
+  return false;
+}
+
+// The same for characters whose bytes lack one and `tail` more. `low` and `high` have the bits of
+// these.
+bool JsonMachine::can_feed_bytes(const Frame::Pointer& frame, const Progress& progress,
+                                 char32_t low, char32_t high, int tail, bool is_first) {
+  static constexpr uint32_t leads[] = {0, 0xC0, 0xE0, 0xF0};
+  const int shift = 6 * tail;
+  const char32_t rest = (char32_t{1} << shift) - 1;
+  for (char32_t bits = low >> shift; bits <= high >> shift; ++bits) {
+    const char byte = static_cast<char>((is_first ? leads[tail] : 0x80u) | bits);
+    Progress next = progress;
+    advance(*frame, next, byte, is_first);
+    if (!is_alive(*frame, next)) continue;
+    if (tail == 0 && (!frame->is_tight || can_end(frame, intern(next)))) return true;
+    if (tail == 0) continue;
+    const char32_t from = bits == low >> shift ? low & rest : 0;
+    const char32_t to = bits == high >> shift ? high & rest : rest;
+    if (can_feed_bytes(frame, next, from, to, tail - 1, false)) return true;
+  }
+  return false;
 }
 
 bool JsonMachine::feed_character(Place& p, char32_t character) {
@@ -233,29 +310,80 @@ bool JsonMachine::feed_character(Place& p, char32_t character) {
 // Bytes of the string's meaning.
 bool JsonMachine::feed(Place& p, std::string_view bytes, bool is_new_character) {
   const Frame& frame = *p.frame;
-  const size_t offset = offset_of(frame);
   Progress progress = progresses_[p.progress];
-  uint32_t& length = progress[offset + length_at];
-  if (is_new_character && length < frame.counted) ++length;
-  for (const char c : bytes) {
-    for (size_t i = 0; i < frame.conditions.size(); ++i) {
-      uint32_t& state = progress[offset + states_at + i];
-      state = machine_of(frame.conditions[i].text).next(state, static_cast<uint8_t>(c));
-    }
-    if (frame.kind != Frame::Kind::key || progress[0] == progress[1]) continue;
-    const size_t at = progress[2]++;
-    const std::vector<std::string>& names = schema_->names;
-    const auto differs = [&](uint32_t name) {
-      return names[name].size() <= at || names[name][at] != c;
-    };
-    while (progress[0] < progress[1] && differs(progress[0])) ++progress[0];
-    while (progress[0] < progress[1] && differs(progress[1] - 1)) --progress[1];
-    if (progress[0] == progress[1]) progress[0] = progress[1] = progress[2] = 0;
-  }
+  for (const char c : bytes) advance(frame, progress, c, std::exchange(is_new_character, false));
   if (progress == progresses_[p.progress]) return true;
   if (!is_alive(frame, progress)) return false;
   p.progress = intern(progress);
-  return true;
+  return !p.frame->is_tight || can_end(p.frame, p.progress);
+}
+
+void JsonMachine::advance(const Frame& frame, Progress& progress, char c, bool is_new_character) {
+  const size_t offset = offset_of(frame);
+  uint32_t& length = progress[offset + length_at];
+  if (is_new_character && length < frame.counted) ++length;
+  for (size_t i = 0; i < frame.conditions.size(); ++i) {
+    uint32_t& state = progress[offset + states_at + i];
+    state = machine_of(frame.conditions[i].text).next(state, static_cast<uint8_t>(c));
+  }
+  if (frame.kind != Frame::Kind::key || progress[0] == progress[1]) return;
+  const size_t at = progress[2]++;
+  const std::vector<std::string>& names = schema_->names;
+  const auto differs = [&](uint32_t name) {
+    return names[name].size() <= at || names[name][at] != c;
+  };
+  while (progress[0] < progress[1] && differs(progress[0])) ++progress[0];
+  while (progress[0] < progress[1] && differs(progress[1] - 1)) --progress[1];
+  if (progress[0] == progress[1]) progress[0] = progress[1] = progress[2] = 0;
+}
+
+// Whether the string can still come to an end. What is found out is remembered.
+bool JsonMachine::can_end(const Frame::Pointer& frame, uint32_t progress) {
+  constexpr size_t most_seen = 4096;  // beyond, nobody knows
+  std::unordered_map<uint32_t, bool>& known = endings_[frame];
+  if (const auto found = known.find(progress); found != known.end()) return found->second;
+  struct Step {
+    uint32_t progress;
+    uint32_t byte;  ///< the next one to try
+  };
+  std::vector<Step> path = {{progress, 0}};
+  std::set<uint32_t> seen = {progress};
+  bool is_found = ends_here(frame, progress);
+  while (!is_found && !path.empty()) {
+    Step& step = path.back();
+    if (step.byte > 0xFF) {
+      path.pop_back();
+      continue;
+    }
+    const char byte = static_cast<char>(step.byte++);
+    Progress next = progresses_[step.progress];
+    advance(*frame, next, byte, (byte & 0xC0) != 0x80);
+    if (!is_alive(*frame, next)) continue;
+    const uint32_t number = intern(next);
+    const auto found = known.find(number);
+    if (!seen.insert(number).second || (found != known.end() && !found->second)) continue;
+    is_found = found != known.end() || ends_here(frame, number);
+    if (!is_found && seen.size() > most_seen) return true;
+    path.push_back({number, 0});
+  }
+  for (const uint32_t number : seen)
+    if (!is_found) known[number] = false;
+  for (const Step& step : path) known[step.progress] = true;
+  return is_found;
+}
+
+bool JsonMachine::ends_here(const Frame::Pointer& frame, uint32_t progress) {
+  if (frame->kind == Frame::Kind::region) {
+    for (size_t i = 0; i < frame->conditions.size(); ++i)
+      if (!matches(frame->conditions[i], progresses_[progress][states_at + i])) return false;
+    return true;
+  }
+  Place p;
+  p.frame = frame, p.progress = progress, p.mode = Mode::text;
+  const std::string* const real = std::exchange(real_, nullptr);
+  const bool ends = close_string(p);
+  real_ = real;
+  return ends;
 }
 
 bool JsonMachine::is_alive(const Frame& frame, const Progress& progress) const {
@@ -360,6 +488,8 @@ bool JsonMachine::close_key(Place& p) {
     object->keys = keys;
   }
   ++object->count;
+  for (uint32_t i = 0; i < object->size(); ++i)
+    if (!has_room_for_required(object->schema(i), *object)) object->own[i] = Verdict::failed;
 
   std::vector<Root> roots;
   size_t condition = 0;
