@@ -123,7 +123,12 @@ void Exporter::run_passes(const ExportOptions& options, std::vector<std::string>
     for (io::BundledTest& test : tests_) expect_results_of(graph(test.method), test);
   }
   passes::PassContext context(options.target, options.exact, options.dtype);
-  if (!options.backend.empty()) context.delegate = delegates_to(options, notes);
+  if (!options.backend.empty()) {
+    context.group = [&options](ir::Graph& graph) {
+      return partition::group(graph, partition::find_delegate(options.backend));
+    };
+    context.delegate = delegates_to(options, notes);
+  }
   for (ir::Graph* graph : graphs) passes::run_passes(*graph, context, options.after_pass);
 }
 

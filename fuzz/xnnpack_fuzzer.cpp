@@ -51,7 +51,10 @@ struct Tensor {
     return std::all_of(elements.begin() + static_cast<std::ptrdiff_t>(bytes() / 2), elements.end(),
                        [](uint16_t e) { return e == 0x3f3f; });
   }
-  static size_t size_of(DType d) { return d == DType::i8 ? 1 : 4; }
+  static size_t size_of(DType d) {
+    if (d == DType::i8 || d == DType::u8) return 1;
+    return d == DType::bf16 ? 2 : 4;
+  }
   static constexpr size_t guard = 64;
   Shape shape;
   DType dtype;
@@ -61,7 +64,8 @@ struct Tensor {
 Shape shape_of(Input& in) {
   Shape s;
   s.rank = static_cast<int32_t>(in.below(6));
-  for (int i = 0; i < s.rank; ++i) s.sizes[i] = in.below(64) == 0 ? 0 : 1 + in.below(6);
+  constexpr index_t sizes[] = {1, 2, 3, 4, 5, 6, 16, 32, 64};
+  for (int i = 0; i < s.rank; ++i) s.sizes[i] = in.below(64) == 0 ? 0 : sizes[in.below(9)];
   s.make_dense();
   return s;
 }
@@ -96,11 +100,13 @@ Words part_of(Input& in, uint32_t operands, uint32_t constants, size_t& bytes) {
     for (uint32_t v = 0; v < operands + constants + count; ++v) {
       const uint32_t choice = in.below(8);
       if (choice == 0) continue;
-      const bool has_scales = choice == 1 && constants > 0;
+      constexpr uint8_t bits[] = {8, 8, 8, 4, 16, 32};
+      constexpr uint32_t blocks[] = {0, 0, 32, 32, 64, 33};
+      const bool has_scales = choice < 3 && constants > 0, is_rounded = choice == 3;
       quantized.push_back(blob::CreateQuantized(
-          b, v, choice == 2 ? 32 : 8, has_scales ? 0 : zeros[in.below(7)], scales[in.below(8)],
-          has_scales ? operands + in.below(constants) : no_value,
-          static_cast<uint8_t>(in.below(5))));
+          b, v, is_rounded ? 8 : bits[in.below(6)], has_scales ? 0 : zeros[in.below(7)],
+          scales[in.below(8)], has_scales ? operands + in.below(constants) : no_value,
+          static_cast<uint8_t>(in.below(5)), has_scales ? blocks[in.below(6)] : 0, is_rounded));
     }
   }
   std::vector<uint32_t> results(1 + in.below(3));

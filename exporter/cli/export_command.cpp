@@ -129,10 +129,12 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
     report.notes.push_back("no weight has 1 KiB or more, so none went to " + options.weights +
                            ": the program needs no other file");
   if (!printed)
-    report.notes.push_back("--print-after " + options.print_after + ": this pass did not run: " +
-                           (options.print_after == "delegate" ? "it needs --backend"
-                            : options.exact                   ? "--exact leaves it out"
-                                                              : "it needs --dtype"));
+    report.notes.push_back(
+        "--print-after " + options.print_after + ": this pass did not run: " +
+        (options.print_after == "delegate" || options.print_after == "group_for_backend"
+             ? "it needs --backend"
+         : options.exact ? "--exact leaves it out"
+                         : "it needs --dtype"));
   quantization.print(out, options.lists_weights);
   out << report;
   return options.output;

@@ -23,6 +23,9 @@ struct Compiled {
   std::vector<Constant> constants;
 };
 
+/// Nodes of a graph, each behind those that it reads.
+using Group = std::vector<ir::Node*>;
+
 /// The host side of a backend.
 class Delegate {
  public:
@@ -35,6 +38,10 @@ class Delegate {
 
   /// Why the backend does not take the node: "its weight is no constant". Empty: it takes it.
   virtual std::string refuses(const ir::Node& node) const = 0;
+  /// Groups of nodes that the backend takes only as a whole, such as a product and what rounds its
+  /// input. Each computes the result of its last node. A group becomes one `delegate` node before
+  /// operators are taken apart. `refuses` gets this node later, and takes it.
+  virtual std::vector<Group> groups(ir::Graph&) const { return {}; }
   /// Whether a part of these nodes is faster with the backend. The nodes are in order, and views
   /// are among them.
   virtual bool pays(const std::vector<const ir::Node*>& part) const = 0;

@@ -6,7 +6,7 @@
 
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/ir/call.h"
-#include "taper/exporter/ir/control_flow.h"
+#include "taper/exporter/ir/delegate.h"
 #include "taper/exporter/partition/parts.h"
 #include "taper/exporter/roofline/multiply_adds.h"
 
@@ -14,7 +14,7 @@ namespace taper::partition {
 namespace {
 
 bool computes(const ir::Node& node) {
-  return node.op->category != Category::view && !ir::is_control(node);
+  return node.op->category != Category::view && (!ir::is_control(node) || ir::is_delegate(node));
 }
 
 /// A symbolic size counts as its lower bound.
@@ -26,6 +26,11 @@ roofline::Sizes sizes_of(const ir::Value& v) {
 }
 
 double multiply_adds(const ir::Node& node) {
+  if (ir::is_delegate(node)) {
+    double sum = 0;
+    for (const ir::Node& inner : node.bodies[0]->nodes()) sum += multiply_adds(inner);
+    return sum;
+  }
   roofline::Call call{name_of(*node.op), {}, {}};
   for (const ir::Argument& a : node.arguments)
     ir::for_each_value(a, [&](const ir::Value* v) {
@@ -86,7 +91,7 @@ PartitionReport partition(ir::Graph& graph, const Delegate& delegate, bool each_
   Reporter reporter;
   std::map<const ir::Node*, std::string> refused;
   const auto takes = [&](const ir::Node& node) {
-    if (ir::is_control(node)) return false;
+    if (!computes(node) && node.op->category != Category::view) return false;
     const std::string& reason = refused[&node] = delegate.refuses(node);
     return reason.empty();
   };
@@ -106,7 +111,7 @@ PartitionReport partition(ir::Graph& graph, const Delegate& delegate, bool each_
     }
   }
   for (const ir::Node& node : graph.nodes())
-    if (computes(node)) reporter.leave(node, refused[&node]);
+    if (computes(node) && !ir::is_delegate(node)) reporter.leave(node, refused[&node]);
   reporter.finish(report);
   return report;
 }

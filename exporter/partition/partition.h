@@ -26,6 +26,10 @@ struct PartitionReport {
 /// A few lines for a terminal.
 std::ostream& operator<<(std::ostream& out, const PartitionReport& report);
 
+/// Makes a `delegate` node of each group of the delegate, and returns their number. `partition`
+/// takes these nodes into its parts. Other nodes keep what they read of a group.
+int group(ir::Graph& graph, const Delegate& delegate);
+
 /// Replaces the parts of the graph that the delegate takes by `delegate` nodes (ir/delegate.h).
 ///
 /// A part is a connected set of nodes that the delegate takes. No path leads out of a part and back

@@ -26,7 +26,7 @@ class Replacer {
 
   void run(const std::string& backend) {
     find_staying_views();
-    for (const ir::Node* node : part_)
+    for (ir::Node* node : part_)
       if (!is_copied(*node) && !is_outside_only(*node)) copy(*node);
     std::vector<Value*> results = find_results();
     std::vector<ir::Type> types;
@@ -73,13 +73,22 @@ class Replacer {
     return std::ranges::any_of(
         node.results, [&](const auto& r) { return r != nullptr && inside_.contains(r.get()); });
   }
-  void copy(const ir::Node& node) {
+  void copy(ir::Node& node) {
     std::vector<ir::Argument> arguments;
     for (const ir::Argument& a : node.arguments) arguments.push_back(mapped(a));
     const ir::Node* inner =
-        ir::append(*body_, *node.op, std::move(arguments), node.location, node.module);
+        ir::is_delegate(node)
+            ? take_over(node, std::move(arguments))
+            : ir::append(*body_, *node.op, std::move(arguments), node.location, node.module);
     for (size_t i = 0; i < node.results.size(); ++i)
       if (node.result(i) != nullptr) inside_[node.result(i)] = inner->result(i);
+  }
+  /// A group of nodes (partition.h) with its body, which the graph does not need any more.
+  const ir::Node* take_over(ir::Node& group, std::vector<ir::Argument> arguments) {
+    std::vector<ir::Type> types;
+    for (const auto& r : group.results) types.push_back(r->type);
+    return body_->append_control(ir::ops::delegate, std::move(arguments), std::move(group.bodies),
+                                 types, group.location, group.module);
   }
   ir::Argument mapped(const ir::Argument& argument) {
     ir::Argument result = argument;

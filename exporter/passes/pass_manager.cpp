@@ -15,6 +15,7 @@ const std::vector<Pass>& all_passes() {
       // other passes read the bytes of constants
       {"read_blocks", always, read_blocks},
       // weights are integers still
+      {"group_for_backend", for_backend, group_for_backend},
       {"fuse_quantized", unless_exact, fuse_quantized},
       {"fold_constants", always, fold_constants},
       {"drop_unused_results", always, drop_unused_results},
@@ -40,6 +41,7 @@ const std::vector<Pass>& all_passes() {
   return passes;
 }
 
+int group_for_backend(ir::Graph& graph, PassContext& context) { return context.group(graph); }
 int delegate(ir::Graph& graph, PassContext& context) { return context.delegate(graph); }
 
 std::vector<std::string> pass_names() {

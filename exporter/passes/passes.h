@@ -31,6 +31,9 @@ class PassContext {
   const bool exact;                   ///< only passes that keep every bit run
   const std::optional<DType> dtype;
 
+  /// Puts nodes together that a backend takes only as a whole, before operators are taken apart. It
+  /// returns how many groups there are. Empty: all runs by kernels.
+  std::function<int(ir::Graph&)> group;
   /// Hands parts of a graph to a backend, after operators were taken apart and before kernels
   /// decide about the rest. It returns how many parts there are. Empty: all runs by kernels.
   std::function<int(ir::Graph&)> delegate;
@@ -135,6 +138,9 @@ int read_stored_halves(ir::Graph& graph, PassContext& context);
 /// that does not fit becomes the largest one that does. Throws ExportError if the graph trains
 /// weights.
 int halve_weights(ir::Graph& graph, PassContext& context);
+
+/// Calls `context.group` for the graph of a method. The bits stay: the nodes move into bodies.
+int group_for_backend(ir::Graph& graph, PassContext& context);
 
 /// Calls `context.delegate` for the graph of a method. Approximate, because a backend rounds in its
 /// own way.

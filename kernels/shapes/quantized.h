@@ -242,6 +242,67 @@ struct Rule<ops::quantized_decomposed_dequantize_per_channel_group> {
   }
 };
 
+// The numbers that quantize a tensor, from its elements: one scale and one zero point for all, or
+// for each row.
+namespace internal {
+template <class D>
+bool is_chosen_from(Facts<D>& facts, const TensorType<D>& input) {
+  return facts.require(is_floating(input.dtype) && input.dtype != DType::f64,
+                       TAPER_TEXT("input must be f32, f16 or bf16"));
+}
+template <class D>
+bool chooses_for_all(Facts<D>& facts, const TensorType<D>& input, TensorType<D>& scale,
+                     TensorType<D>& zero_point) {
+  scale.rank = 1, scale[0] = D(1), scale.dtype = DType::f64;
+  zero_point.like(scale, DType::i64);
+  return is_chosen_from(facts, input);
+}
+template <class D>
+bool chooses_for_rows(Facts<D>& facts, const TensorType<D>& input, DType scale_dtype,
+                      DType zero_dtype, TensorType<D>& scales, TensorType<D>& zero_points) {
+  if (!is_chosen_from(facts, input) ||
+      !facts.require(input.rank > 0, TAPER_TEXT("a tensor of rank 0 has no rows")))
+    return false;
+  scales.like(input, scale_dtype);
+  scales[input.rank - 1] = D(1);
+  zero_points.like(scales, zero_dtype);
+  return true;
+}
+}  // namespace internal
+template <>
+struct Rule<ops::quantized_decomposed_choose_qparams_tensor> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, int64_t, int64_t, double, DType,
+                    TensorType<D>& scale, TensorType<D>& zero_point) {
+    return internal::chooses_for_all(facts, input, scale, zero_point);
+  }
+};
+template <>
+struct Rule<ops::quantized_decomposed_choose_qparams_symmetric_tensor> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, int64_t, int64_t, double, DType,
+                    TensorType<D>& scale, TensorType<D>& zero_point) {
+    return internal::chooses_for_all(facts, input, scale, zero_point);
+  }
+};
+template <>
+struct Rule<ops::quantized_decomposed_choose_qparams_per_token> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, DType, TensorType<D>& scales,
+                    TensorType<D>& zero_points) {
+    const DType dtype = input.dtype == DType::f16 ? DType::f32 : input.dtype;
+    return internal::chooses_for_rows(facts, input, dtype, dtype, scales, zero_points);
+  }
+};
+template <>
+struct Rule<ops::quantized_decomposed_choose_qparams_per_token_asymmetric> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, DType, TensorType<D>& scales,
+                    TensorType<D>& zero_points) {
+    return internal::chooses_for_rows(facts, input, DType::f64, DType::i64, scales, zero_points);
+  }
+};
+
 // torchao: one scale for each block, which may have any shape
 template <>
 struct Rule<ops::torchao_quantize_affine> {

@@ -1,7 +1,9 @@
 #include "taper/delegates/xnnpack/compile/delegate.h"
 
 #include <algorithm>
+#include <set>
 
+#include "taper/delegates/xnnpack/compile/rounded.h"
 #include "taper/delegates/xnnpack/compile/table.h"
 #include "taper/delegates/xnnpack/runtime/backend.h"
 
@@ -11,6 +13,21 @@ std::string XnnpackDelegate::name() const { return backend_name; }
 uint32_t XnnpackDelegate::version() const { return blob_version; }
 
 std::string XnnpackDelegate::refuses(const ir::Node& node) const { return refusal(node); }
+
+std::vector<partition::Group> XnnpackDelegate::groups(ir::Graph& graph) const {
+  passes::ConstantValues constants(graph);
+  std::vector<partition::Group> groups;
+  std::set<const ir::Node*> grouped;
+  // the largest group of a product ends last
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    if (grouped.contains(&*node)) continue;
+    const auto product = rounded_product(*node, constants);
+    if (!product) continue;
+    groups.push_back(product->nodes);
+    grouped.insert(product->nodes.begin(), product->nodes.end());
+  }
+  return groups;
+}
 
 bool XnnpackDelegate::pays(const std::vector<const ir::Node*>& part) const {
   return std::ranges::any_of(part, [](const ir::Node* n) { return find_row(*n->op)->is_heavy; });

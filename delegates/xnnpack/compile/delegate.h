@@ -14,6 +14,8 @@ class XnnpackDelegate final : public partition::Delegate {
   std::string name() const override;
   uint32_t version() const override;
   std::string refuses(const ir::Node& node) const override;
+  /// Products whose input is rounded to 8 bits, with what rounds it.
+  std::vector<partition::Group> groups(ir::Graph& graph) const override;
   /// A part with a convolution or a matrix product pays.
   bool pays(const std::vector<const ir::Node*>& part) const override;
   partition::Compiled compile(const ir::Graph& body) const override;

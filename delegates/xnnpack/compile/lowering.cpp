@@ -9,7 +9,26 @@
 namespace taper::delegates::xnnpack {
 namespace {
 
-const std::vector<int64_t> to_channels_last = {0, 2, 3, 1}, to_plain = {0, 3, 1, 2};
+const std::vector<int64_t> to_channels_last = {0, 2, 3, 1}, to_plain = {0, 3, 1, 2},
+                           of_line = {0, -1, 2, 1}, turned_line = {0, 2, 1};
+
+/// See Lowering::permuted.
+eager::Tensor reordered(const eager::Tensor& x, const std::vector<int64_t>& order) {
+  eager::Ints dims;
+  eager::Dims sizes;
+  for (const int64_t d : order) {
+    sizes.push_back(d < 0 ? Dim(1) : x.size(d));
+    if (d >= 0) dims.push_back(d);
+  }
+  return eager::reshape(eager::permute(x, dims), sizes);
+}
+
+/// The sizes of a reshape, with 0 for a symbolic one.
+std::vector<int64_t> numbers_of(std::initializer_list<Dim> sizes) {
+  std::vector<int64_t> numbers;
+  for (const Dim d : sizes) numbers.push_back(d.is_constant() ? d.value() : 0);
+  return numbers;
+}
 
 /// The constant that a value shows, through views.
 std::string path_of(const ir::Graph& body, const ir::Value* value) {
@@ -37,8 +56,18 @@ void Lowering::note_scale(const ir::Value* value, Ref ref) {
   integers_.push_back({ref, 8, scale_of(*value).value_or(Scale()), Ref(), 0});
 }
 
-void Lowering::give_scales(Ref constant, uint8_t bits, Ref scales, uint8_t channel) {
-  integers_.push_back({constant, bits, Scale(), scales, channel});
+void Lowering::give_scales(Ref constant, uint8_t bits, Ref scales, uint8_t channel,
+                           uint32_t block) {
+  integers_.push_back({constant, bits, Scale(), scales, channel, block});
+  if (block > 0) integers_.push_back({scales, 16, Scale(), Ref(), 0});
+}
+
+Ref Lowering::rounded(Ref value) {
+  const auto [at, is_new] = rounded_.try_emplace(value);
+  if (!is_new) return at->second;
+  at->second = add(blob::Kind::unary, blob::Function::convert, {value});
+  integers_.push_back({at->second, 8, Scale(), Ref(), 0, 0, true});
+  return at->second;
 }
 
 Order Lowering::natural_order(const ir::Value* value) const {
@@ -47,31 +76,40 @@ Order Lowering::natural_order(const ir::Value* value) const {
 }
 
 Ref Lowering::ref(const ir::Value* value, Order order) {
-  if (value->type.rank != 4) order = Order::plain;
+  const int rank = value->type.rank;
+  if (rank != 4 && rank != 3) order = Order::plain;
   if (const auto at = refs_.find({value, order}); at != refs_.end()) return at->second;
   if (values_.find(value)) {
     const eager::Tensor& elements = values_.at(value);
     const bool is_last = order == Order::channels_last;
-    const Ref made = constant(value, is_last ? eager::permute(elements, {0, 2, 3, 1}) : elements);
+    const Ref made = constant(
+        value, is_last ? reordered(elements, rank == 4 ? to_channels_last : of_line) : elements);
     note_scale(value, made);
     return refs_[{value, order}] = made;
   }
   const Order other = order == Order::plain ? Order::channels_last : Order::plain;
   const auto at = refs_.find({value, other});
   if (at == refs_.end()) throw ExportError("xnnpack: " + value->name + " was not lowered");
-  return refs_[{value, order}] = transposed(at->second, order);
+  return refs_[{value, order}] = turned(value, at->second, order);
 }
 
-Ref Lowering::transposed(Ref ref, Order to) {
-  return add(blob::Kind::transpose, blob::Function::none, {ref},
-             to == Order::plain ? to_plain : to_channels_last);
+Ref Lowering::turned(const ir::Value* value, Ref ref, Order to) {
+  const auto node = [&](blob::Kind kind, Ref x, std::vector<int64_t> numbers) {
+    return add(kind, blob::Function::none, {x}, std::move(numbers));
+  };
+  using enum blob::Kind;
+  const bool is_last = to == Order::channels_last;
+  if (value->type.rank == 4) return node(transpose, ref, is_last ? to_channels_last : to_plain);
+  const Dim* s = value->type.sizes;  // (batch, channels, length)
+  if (is_last)
+    return node(reshape, node(transpose, ref, turned_line), numbers_of({s[0], 1, s[2], s[1]}));
+  return node(transpose, node(reshape, ref, numbers_of({s[0], s[2], s[1]})), turned_line);
 }
 
 Ref Lowering::permuted(const ir::Value* value, const std::vector<int64_t>& order) {
   const auto [at, is_new] = arranged_.try_emplace({value, order});
   if (!is_new) return at->second;
-  const eager::Tensor moved = eager::permute(elements(value), {order.begin(), order.end()});
-  return at->second = constant(value, moved);
+  return at->second = constant(value, reordered(elements(value), order));
 }
 
 Ref Lowering::reshaped(const ir::Value* value, const std::vector<int64_t>& sizes) {
@@ -124,7 +162,7 @@ std::vector<flatbuffers::Offset<blob::Quantized>> Lowering::integers(
   std::vector<flatbuffers::Offset<blob::Quantized>> list;
   for (const auto& [value, i] : in_order)
     list.push_back(blob::CreateQuantized(b, value, i->bits, i->scale.zero_point, i->scale.scale,
-                                         position(i->scales), i->channel));
+                                         position(i->scales), i->channel, i->block, i->is_rounded));
   return list;
 }
 

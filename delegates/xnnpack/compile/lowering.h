@@ -12,13 +12,23 @@
 
 namespace taper::delegates::xnnpack {
 
-/// How a value of four dimensions lies in a part. Others are always plain.
+/// How a value lies in a part. An image (batch, channels, height, width) may have its channels
+/// last. So may a line (batch, channels, length), which then is an image of one row: (batch, 1,
+/// length, channels). Other values are always plain.
 enum class Order : uint8_t { plain, channels_last };
+
+/// The place of a plain dimension of an image or a line with channels last.
+inline int64_t place_with_channels_last(int64_t dimension, int rank) {
+  constexpr int64_t of_image[] = {0, 3, 1, 2}, of_line[] = {0, 3, 2};
+  return rank == 4 ? of_image[dimension] : of_line[dimension];
+}
 
 /// A value of the part. The final numbers are known when all constants are.
 struct Ref {
   enum class Kind : uint8_t { none, operand, constant, node } kind = Kind::none;
   uint32_t index = 0;
+
+  auto operator<=>(const Ref&) const = default;
 };
 
 class Lowering {
@@ -27,7 +37,8 @@ class Lowering {
 
   /// The value in this order. Adds a transpose if the part has it in the other one only.
   Ref ref(const ir::Value* value, Order order = Order::plain);
-  /// A constant with its dimensions in another order, or of other sizes.
+  /// A constant with its dimensions in another order, or of other sizes. -1 in an order is a
+  /// dimension of one element more.
   Ref permuted(const ir::Value* constant, const std::vector<int64_t>& order);
   Ref reshaped(const ir::Value* constant, const std::vector<int64_t>& sizes);
   /// A constant that is made here.
@@ -45,8 +56,11 @@ class Lowering {
   /// Adds a node.
   Ref add(blob::Kind kind, blob::Function function, std::vector<Ref> inputs,
           std::vector<int64_t> numbers = {}, std::vector<float> parameters = {});
-  /// Says that a constant has integers of so many bits, and `scales` along the dimension `channel`.
-  void give_scales(Ref constant, uint8_t bits, Ref scales, uint8_t channel);
+  /// Says that a constant has integers of so many bits, and `scales` along the dimension `channel`,
+  /// or, in bf16, for each `block` elements of a row.
+  void give_scales(Ref constant, uint8_t bits, Ref scales, uint8_t channel, uint32_t block = 0);
+  /// The value with its rows rounded to 8 bits while the part runs. Products read it.
+  Ref rounded(Ref value);
   /// Says that a value of the body lies there.
   void define(const ir::Value* value, Ref ref, Order order = Order::plain);
 
@@ -67,19 +81,22 @@ class Lowering {
     Scale scale;
     Ref scales;
     uint8_t channel;
+    uint32_t block = 0;
+    bool is_rounded = false;
   };
   Ref constant(const ir::Value* source, const eager::Tensor& elements);
   Ref constant(std::string path, std::shared_ptr<const ir::Payload> payload);
   void note_scale(const ir::Value* value, Ref ref);
   std::vector<flatbuffers::Offset<blob::Quantized>> integers(
       flatbuffers::FlatBufferBuilder& b) const;
-  Ref transposed(Ref ref, Order to);
+  Ref turned(const ir::Value* value, Ref ref, Order to);
   uint32_t position(Ref ref) const;
 
   const ir::Graph& body_;
   passes::ConstantValues values_;
   std::map<std::pair<const ir::Value*, Order>, Ref> refs_;
   std::map<std::pair<const ir::Value*, std::vector<int64_t>>, Ref> arranged_;
+  std::map<Ref, Ref> rounded_;
   std::vector<Node> nodes_;
   std::vector<Integers> integers_;
   partition::Compiled compiled_;

@@ -28,9 +28,9 @@ void lower_cat(Lowering& out, const Node& node) {
   const Order order = std::ranges::any_of(list, is_last) ? Order::channels_last : Order::plain;
   std::vector<Ref> inputs;
   for (const Value* v : list) inputs.push_back(out.ref(v, order));
-  int64_t axis = axis_of(c.get<"dim">(), node.result()->type.rank);
-  constexpr int64_t place[] = {0, 3, 1, 2};
-  if (order == Order::channels_last) axis = place[axis];
+  const int rank = node.result()->type.rank;
+  int64_t axis = axis_of(c.get<"dim">(), rank);
+  if (order == Order::channels_last) axis = place_with_channels_last(axis, rank);
   out.define(node.result(), out.add(Kind::concatenate, Function::none, inputs, {axis}), order);
 }
 
@@ -40,9 +40,19 @@ std::string refuses_reshape(const Node& node) {
   for (int i = 0; i < result.type.rank; ++i) open += !result.type.sizes[i].is_constant();
   return open > 1 ? "it has more than one symbolic size" : "";
 }
+/// Whether one is a line and the other the image of one row that it is.
+bool are_line_and_image(const Value& a, const Value& b) {
+  const ir::Type &line = a.type.rank == 3 ? a.type : b.type,
+                 &image = a.type.rank == 3 ? b.type : a.type;
+  return line.rank == 3 && image.rank == 4 && proves_equal(image.sizes[2], 1) &&
+         proves_equal(image.sizes[0], line.sizes[0]) &&
+         proves_equal(image.sizes[1], line.sizes[1]) && proves_equal(image.sizes[3], line.sizes[2]);
+}
 void lower_reshape(Lowering& out, const Node& node) {
   const Value* x = std::get<Value*>(node.arguments[0]);
   const Value& result = *node.result();
+  if (are_line_and_image(*x, result) && out.natural_order(x) == Order::channels_last)
+    return out.define(&result, out.ref(x, Order::channels_last), Order::channels_last);
   std::vector<int64_t> sizes;
   for (int i = 0; i < result.type.rank; ++i)
     sizes.push_back(result.type.sizes[i].is_constant() ? result.type.sizes[i].value() : 0);

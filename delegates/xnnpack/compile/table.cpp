@@ -48,39 +48,66 @@ std::string refuses_weights(const Value* weight, const Value* bias) {
   return are ? "" : "a weight or a bias is no constant";
 }
 
-std::string refuses_transposed(const Call<ops::convolution>& c) {
-  if (c.get<"input">()->type.rank != 4) return "only images of two dimensions are taken";
-  if (!proves_equal(c.get<"groups">(), 1)) return "transposed convolutions of groups are not taken";
-  const std::vector<int64_t> strides = pair_of(c.get<"stride">(), {1, 1}),
-                             paddings = pair_of(c.get<"padding">(), {0, 0}),
-                             dilations = pair_of(c.get<"dilation">(), {1, 1}),
-                             more = pair_of(c.get<"output_padding">(), {0, 0});
-  for (size_t d = 0; d < 2; ++d) {
-    const int64_t window = c.get<"weight">()->type.sizes[d + 2].value();
-    if (more[d] >= strides[d]) return "its output_padding is not smaller than its stride";
-    if (paddings[d] > dilations[d] * (window - 1)) return "its padding is larger than its window";
+/// Sizes of windows, and how they move: of an image, or of a line as an image of one row.
+struct Windows {
+  explicit Windows(const Call<ops::convolution>& c)
+      : is_line(c.get<"input">()->type.rank == 3),
+        strides(pair(c.get<"stride">(), 1)),
+        paddings(pair(c.get<"padding">(), 0)),
+        dilations(pair(c.get<"dilation">(), 1)),
+        more(pair(c.get<"output_padding">(), 0)) {}
+  std::vector<int64_t> pair(const std::vector<Dim>& dims, int64_t of_row) const {
+    if (!is_line) return pair_of(dims, {of_row, of_row});
+    return {of_row, dims.empty() ? of_row : dims[0].value()};
   }
-  return refuses_weights(c.get<"weight">(), c.get<"bias">());
+  /// The order of a weight with the dimensions of windows in its middle.
+  std::vector<int64_t> order(int64_t first, int64_t last) const {
+    if (is_line) return {first, -1, 2, last};
+    return {first, 2, 3, last};
+  }
+
+  bool is_line;
+  std::vector<int64_t> strides, paddings, dilations, more;
+};
+
+std::string refuses_images(const Value& v) {
+  if (v.type.rank == 4) return "";
+  if (v.type.rank != 3) return "only images of one or two dimensions are taken";
+  const bool has_one_symbol = v.type.sizes[0].is_constant() || v.type.sizes[2].is_constant();
+  return has_one_symbol ? "" : "its batch and its length are symbolic";
+}
+
+std::string refuses_transposed(const Call<ops::convolution>& c) {
+  if (!proves_equal(c.get<"groups">(), 1)) return "transposed convolutions of groups are not taken";
+  const Windows w(c);
+  const ir::Type& weight = c.get<"weight">()->type;
+  for (size_t d = w.is_line ? 1 : 0; d < 2; ++d) {
+    const int64_t window = weight.sizes[weight.rank - 2 + static_cast<int>(d)].value();
+    if (w.more[d] >= w.strides[d]) return "its output_padding is not smaller than its stride";
+    if (w.paddings[d] > w.dilations[d] * (window - 1))
+      return "its padding is larger than its window";
+  }
+  return "";
 }
 
 std::string refuses_convolution(const Node& node) {
   const Call<ops::convolution> c(node);
-  if (c.get<"transposed">()) return refuses_transposed(c);
-  if (c.get<"input">()->type.rank != 4) return "only images of two dimensions are taken";
-  return refuses_weights(c.get<"weight">(), c.get<"bias">());
+  for (const Value* v : {c.get<"input">(), node.result()})
+    if (std::string reason = refuses_images(*v); !reason.empty()) return reason;
+  std::string reason = c.get<"transposed">() ? refuses_transposed(c) : "";
+  return reason.empty() ? refuses_weights(c.get<"weight">(), c.get<"bias">()) : reason;
 }
 
 void lower_transposed(Lowering& out, const Node& node) {
   const Call<ops::convolution> c(node);
   const Value* bias = c.get<"bias">();
+  const Windows w(c);
   // weights are (inputs, outputs, height, width)
-  const Ref filter = out.permuted(c.get<"weight">(), {1, 2, 3, 0});
-  const Ref result = out.add(
-      Kind::deconvolution, Function::none,
-      {out.ref(c.get<"input">(), Order::channels_last), filter,
-       bias == nullptr ? Ref() : out.ref(bias)},
-      joined({pair_of(c.get<"stride">(), {1, 1}), pair_of(c.get<"padding">(), {0, 0}),
-              pair_of(c.get<"dilation">(), {1, 1}), pair_of(c.get<"output_padding">(), {0, 0})}));
+  const Ref filter = out.permuted(c.get<"weight">(), w.order(1, 0));
+  const Ref result = out.add(Kind::deconvolution, Function::none,
+                             {out.ref(c.get<"input">(), Order::channels_last), filter,
+                              bias == nullptr ? Ref() : out.ref(bias)},
+                             joined({w.strides, w.paddings, w.dilations, w.more}));
   out.define(node.result(), result, Order::channels_last);
 }
 
@@ -91,16 +118,14 @@ void lower_convolution(Lowering& out, const Node& node) {
   const int64_t groups = c.get<"groups">().value(), inputs = weight->type.sizes[1].value();
   // weights are (outputs, inputs / groups, height, width)
   const bool is_depthwise = groups > 1 && inputs == 1;
-  std::vector<int64_t> window =
-      joined({pair_of(c.get<"stride">(), {1, 1}), pair_of(c.get<"padding">(), {0, 0}),
-              pair_of(c.get<"dilation">(), {1, 1})});
-  if (!is_depthwise) window.push_back(groups);
-  const Ref filter =
-      is_depthwise ? out.permuted(weight, {1, 2, 3, 0}) : out.permuted(weight, {0, 2, 3, 1});
+  const Windows w(c);
+  std::vector<int64_t> numbers = joined({w.strides, w.paddings, w.dilations});
+  if (!is_depthwise) numbers.push_back(groups);
+  const Ref filter = out.permuted(weight, is_depthwise ? w.order(1, 0) : w.order(0, 1));
   const Ref result =
       out.add(is_depthwise ? Kind::depthwise : Kind::convolution, Function::none,
               {out.ref(x, Order::channels_last), filter, bias == nullptr ? Ref() : out.ref(bias)},
-              std::move(window));
+              std::move(numbers));
   out.define(node.result(), result, Order::channels_last);
 }
 
@@ -226,9 +251,8 @@ void lower_reduction(Lowering& out, const Node& node) {
   for (const Dim d : *c.template get<"dim">()) axes.push_back(axis_of(d, x->type.rank));
   const bool keeps = c.template get<"keepdim">();
   const Order order = keeps ? out.natural_order(x) : Order::plain;
-  constexpr int64_t place[] = {0, 3, 1, 2};  // of a plain dimension with channels last
   if (order == Order::channels_last)
-    for (int64_t& a : axes) a = place[a];
+    for (int64_t& a : axes) a = place_with_channels_last(a, x->type.rank);
   std::ranges::sort(axes);
   axes.insert(axes.begin(), keeps ? 1 : 0);
   out.define(node.result(), out.add(kind, Function::none, {out.ref(x, order)}, axes), order);
@@ -337,34 +361,33 @@ void lower_hardsigmoid(Lowering& out, const Node& node) {
   out.define(node.result(), out.add(Kind::unary, Function::clamp, {moved}, {}, {0, 1}), order);
 }
 
-/// Whether the value can meet one with channels last: it has four dimensions, or is one number, or
-/// a constant that can be given four dimensions.
-bool fits_channels_last(const Value* v) { return v->type.rank == 4 || is_constant(v); }
-Ref operand_of(Lowering& out, const Value* v, Order order) {
-  if (order == Order::plain || v->type.rank == 4) return out.ref(v, order);
-  const std::vector<int64_t> own = sizes_of(*v);
-  std::vector<int64_t> sizes(4 - own.size(), 1);
-  sizes.insert(sizes.end(), own.begin(), own.end());
-  // of the dimensions (1, channels, height, width), at most one is not 1: the order does not matter
-  return out.reshaped(v, {sizes[0], sizes[2], sizes[3], sizes[1]});
+/// Whether the value can meet one of `rank` dimensions with channels last. A constant of fewer
+/// dimensions can if at most one of them is not 1, for then their order does not matter.
+bool fits_channels_last(const Value* v, int rank) {
+  if (v->type.rank == rank) return true;
+  if (!is_constant(v) || !has_fixed_sizes(*v)) return false;
+  const std::vector<int64_t> s = sizes_of(*v);
+  return std::ranges::count_if(s, [](int64_t n) { return n != 1; }) <= 1;
 }
-bool has_one_long_dimension(const Value* v) {
-  return v->type.rank == 4 || (has_fixed_sizes(*v) && [&] {
-           const std::vector<int64_t> s = sizes_of(*v);
-           return std::ranges::count_if(s, [](int64_t n) { return n != 1; }) <= 1;
-         }());
+Ref operand_of(Lowering& out, const Value* v, Order order, int rank) {
+  if (order == Order::plain || v->type.rank == rank) return out.ref(v, order);
+  const std::vector<int64_t> own = sizes_of(*v);
+  std::vector<int64_t> sizes(static_cast<size_t>(rank) - own.size(), 1);
+  sizes.insert(sizes.end(), own.begin(), own.end());
+  if (rank == 3) sizes.insert(sizes.begin() + 2, 1);  // a line has one row
+  return out.reshaped(v, {sizes[0], sizes[2], sizes[3], sizes[1]});
 }
 void lower_binary(Lowering& out, const Node& node, Function function, const Value* a,
                   const Value* b) {
+  const int rank = node.result()->type.rank;
   const bool wants_last =
       out.natural_order(a) == Order::channels_last || out.natural_order(b) == Order::channels_last;
-  bool may = wants_last;
-  for (const Value* v : {a, b}) may = may && fits_channels_last(v) && has_one_long_dimension(v);
-  const Order order = may ? Order::channels_last : Order::plain;
-  out.define(
-      node.result(),
-      out.add(Kind::binary, function, {operand_of(out, a, order), operand_of(out, b, order)}),
-      order);
+  const bool may = fits_channels_last(a, rank) && fits_channels_last(b, rank);
+  const Order order = wants_last && may ? Order::channels_last : Order::plain;
+  out.define(node.result(),
+             out.add(Kind::binary, function,
+                     {operand_of(out, a, order, rank), operand_of(out, b, order, rank)}),
+             order);
 }
 template <Function function>
 void lower_tensors(Lowering& out, const Node& node) {
@@ -459,6 +482,8 @@ const Row rows[] = {
     {&ops::_softmax, refuses_softmax, lower_softmax},
 };
 
+}  // namespace
+
 /// What holds for all rows: one to six dimensions, no empty tensors, sizes of images and windows
 /// that are numbers.
 std::string refuses_value(const Value& v) {
@@ -469,11 +494,9 @@ std::string refuses_value(const Value& v) {
   return "";
 }
 
-}  // namespace
-
 const Row* find_row(const Operator& op) {
   for (const std::span<const Row> list :
-       {std::span<const Row>(rows), moving_rows(), integer_rows()})
+       {std::span<const Row>(rows), moving_rows(), integer_rows(), rounded_rows()})
     if (const auto at = std::ranges::find(list, &op, &Row::op); at != list.end()) return &*at;
   return nullptr;
 }

@@ -19,12 +19,16 @@ struct Row {
 /// Rows of what moves elements (moves.cpp), and of static 8-bit operators (integers.cpp).
 std::span<const Row> moving_rows();
 std::span<const Row> integer_rows();
+/// Rows of products whose input is rounded while the program runs (rounded.cpp).
+std::span<const Row> rounded_rows();
 
 /// nullptr: the operator is not taken.
 const Row* find_row(const Operator& op);
 
 /// Why the whole call is refused, by its row and by what holds for all rows; empty: it is taken.
 std::string refusal(const ir::Node& node);
+/// Why a value is refused that may be read or computed; empty: it is taken.
+std::string refuses_value(const ir::Value& value);
 /// Whether a value is a constant, perhaps through views that are taken.
 bool is_constant(const ir::Value* value);
 

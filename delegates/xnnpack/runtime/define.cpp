@@ -68,15 +68,28 @@ class Definer {
     if (q == nullptr)
       return xnn_define_tensor_value(subgraph_, xnn_datatype_fp32, dims.count, dims.sizes, elements,
                                      id, flags, &same_id);
+    if (q->bits() == 16) return xnn_status_success;  // scales, which are no tensor of the library
+    if (q->is_rounded())
+      return xnn_define_dynamically_quantized_tensor_value(
+          subgraph_, xnn_datatype_qdint8, dims.count, 1, dims.sizes, id, flags, &same_id);
     if (q->scales() == no_value)
       return xnn_define_quantized_tensor_value(
           subgraph_, q->bits() == 8 ? xnn_datatype_qint8 : xnn_datatype_qint32, q->zero_point(),
           q->scale(), dims.count, dims.sizes, elements, id, flags, &same_id);
-    const auto* scales =
-        static_cast<const float*>(constants_[static_cast<index_t>(q->scales()) - part_.operands()]);
+    const void* scales = constants_[static_cast<index_t>(q->scales()) - part_.operands()];
+    constexpr int32_t middle = 8;  // of unsigned 4 bits
+    if (q->block() > 0)
+      return xnn_define_blockwise_quantized_tensor_value(
+          subgraph_, xnn_datatype_qbint4, middle, static_cast<const uint16_t*>(scales), dims.count,
+          q->channel(), q->block(), dims.sizes, elements, id, flags, &same_id);
     return xnn_define_channelwise_quantized_tensor_value_v2(
-        subgraph_, q->bits() == 8 ? xnn_datatype_qcint8 : xnn_datatype_qcint32, 0, scales,
-        dims.count, q->channel(), dims.sizes, elements, id, flags, &same_id);
+        subgraph_, datatype_for_channels(q->bits()), q->bits() == 4 ? middle : 0,
+        static_cast<const float*>(scales), dims.count, q->channel(), dims.sizes, elements, id,
+        flags, &same_id);
+  }
+  static xnn_datatype datatype_for_channels(int bits) {
+    if (bits == 4) return xnn_datatype_qcint4;
+    return bits == 8 ? xnn_datatype_qcint8 : xnn_datatype_qcint32;
   }
 
   struct Bounds {

@@ -5,6 +5,7 @@ namespace {
 
 constexpr uint32_t most_nodes = 1u << 13, most_values = 1u << 17;
 constexpr index_t most_numbers = 16;
+constexpr index_t most_row = index_t{1} << 28;  // bytes of a row in 4 bits
 
 template <class T>
 Span<const T> span_of(const flatbuffers::Vector<T>* v) {
@@ -64,13 +65,26 @@ bool is_valid_node(const Part& part, const NodeView& n, uint32_t known) {
   return true;
 }
 
-bool is_valid_quantized(const Part& part, const blob::Quantized& q, bool is_constant) {
-  if (q.bits() != 8 && (q.bits() != 32 || !is_constant)) return false;
-  if (q.scales() != no_value)
-    return is_constant && q.zero_point() == 0 && part.is_constant(q.scales()) &&
-           part.quantized(static_cast<index_t>(q.scales())) == nullptr;
-  return q.zero_point() >= -128 && q.zero_point() <= 127 && q.scale() >= 1e-10f &&
-         q.scale() <= 1e10f;
+constexpr uint32_t least_block = 32, most_block = 1u << 15;
+
+// Whether a constant lies beside its integers that can be their scales.
+bool has_valid_scales(const Part& part, const blob::Quantized& q) {
+  if (q.zero_point() != 0 || !part.is_constant(q.scales())) return false;
+  const blob::Quantized* scales = part.quantized(static_cast<index_t>(q.scales()));
+  if (q.block() == 0) return scales == nullptr;
+  return q.bits() == 4 && q.block() % least_block == 0 && q.block() <= most_block &&
+         scales != nullptr && scales->bits() == 16;
+}
+
+bool is_valid_quantized(const Part& part, const blob::Quantized& q) {
+  const bool is_constant = part.is_constant(q.value()), has_scales = q.scales() != no_value;
+  const bool is_input = static_cast<index_t>(q.value()) < part.inputs();
+  if (q.is_rounded()) return !is_input && q.bits() == 8 && !has_scales && q.block() == 0;
+  if (q.bits() == 16) return is_constant && !has_scales && q.block() == 0;
+  if (q.bits() != 8 && (!is_constant || (q.bits() != 32 && q.bits() != 4))) return false;
+  if (has_scales) return is_constant && has_valid_scales(part, q);
+  return q.bits() != 4 && q.block() == 0 && q.zero_point() >= -128 && q.zero_point() <= 127 &&
+         q.scale() >= 1e-10f && q.scale() <= 1e10f;
 }
 
 bool are_valid_quantized(const Part& part, const blob::Part& table) {
@@ -82,12 +96,12 @@ bool are_valid_quantized(const Part& part, const blob::Part& table) {
     before = value;
   }
   for (const blob::Quantized* q : *table.quantized())
-    if (!is_valid_quantized(part, *q, part.is_constant(q->value()))) return false;
+    if (!is_valid_quantized(part, *q)) return false;
   return true;
 }
 
 bool has_one_scale(const blob::Quantized* q) {
-  return q != nullptr && q->bits() == 8 && q->scales() == no_value;
+  return q != nullptr && q->bits() == 8 && q->scales() == no_value && !q->is_rounded();
 }
 // The library makes shifts of such ratios, and trusts that they are not extreme.
 bool is_between(float ratio, float least, float most) { return ratio >= least && ratio < most; }
@@ -118,11 +132,23 @@ bool are_quantized_weights(const Part& part, const NodeView& n) {
          (bias->scales() == no_value) == (filter->scales() == no_value);
 }
 
+// Whether a product can have this filter and this bias beside rounded rows.
+bool are_weights_of_rounded(const Part& part, const NodeView& n) {
+  const blob::Quantized* filter = part.quantized(n.inputs[1]);
+  return filter != nullptr && (filter->bits() == 8 || filter->bits() == 4) &&
+         filter->scales() != no_value && filter->channel() == 0 &&
+         (n.inputs[2] == no_value || part.quantized(n.inputs[2]) == nullptr);
+}
+bool is_rounded(const blob::Quantized* q) { return q != nullptr && q->is_rounded(); }
+
 // Whether the library computes the node on values of these types.
 bool has_valid_types(const Part& part, const NodeView& n, index_t result) {
   using K = blob::Kind;
   using F = blob::Function;
   const blob::Quantized *x = part.quantized(n.inputs[0]), *y = part.quantized(result);
+  if (is_rounded(x))
+    return n.kind == K::fully_connected && y == nullptr && are_weights_of_rounded(part, n);
+  if (is_rounded(y)) return n.kind == K::unary && n.function == F::convert && x == nullptr;
   if (n.kind == K::unary && n.function == F::convert)
     return (x != nullptr || y != nullptr) && (x == nullptr || has_one_scale(x)) &&
            (y == nullptr || has_one_scale(y)) &&
@@ -198,7 +224,9 @@ bool Part::is_valid(Span<const std::byte> bytes) {
         !has_valid_types(part, part.node(i), part.inputs() + i))
       return false;
   for (index_t i = 0; i < part.results(); ++i) {
-    if (part.result(i) < part.inputs() || part.result(i) >= part.values()) return false;
+    if (part.result(i) < part.inputs() || part.result(i) >= part.values() ||
+        is_rounded(part.quantized(part.result(i))))
+      return false;
     for (index_t k = 0; k < i; ++k)
       if (part.result(k) == part.result(i)) return false;
   }
@@ -225,7 +253,28 @@ const blob::Quantized* Part::quantized(index_t value) const {
 
 DType Part::dtype(index_t value) const {
   const blob::Quantized* q = quantized(value);
-  return q == nullptr ? DType::f32 : q->bits() == 8 ? DType::i8 : DType::i32;
+  if (q == nullptr) return DType::f32;
+  switch (q->bits()) {
+    case 4:
+      return DType::u8;
+    case 8:
+      return DType::i8;
+    case 16:
+      return DType::bf16;
+    default:
+      return DType::i32;
+  }
+}
+
+bool Part::widen_halves(Shape* shapes) const {
+  if (table_->quantized() == nullptr) return true;
+  for (const blob::Quantized* q : *table_->quantized()) {
+    if (q->bits() != 4) continue;
+    Shape& shape = shapes[q->value()];
+    if (shape.rank != 2 || shape.sizes[1] > most_row) return false;
+    shape.sizes[1] *= 2;
+  }
+  return true;
 }
 
 bool Part::has_scales_for_channels(const Shape* shapes) const {
@@ -233,6 +282,13 @@ bool Part::has_scales_for_channels(const Shape* shapes) const {
   for (const blob::Quantized* q : *table_->quantized()) {
     if (q->scales() == no_value) continue;
     const Shape &value = shapes[q->value()], &scales = shapes[q->scales()];
+    if (q->block() > 0) {
+      const index_t block = static_cast<index_t>(q->block());
+      if (scales.rank != 2 || scales.sizes[0] != value.sizes[0] || value.sizes[1] % block != 0 ||
+          scales.sizes[1] != value.sizes[1] / block)
+        return false;
+      continue;
+    }
     if (q->channel() >= value.rank || scales.rank != 1 ||
         scales.sizes[0] != value.sizes[q->channel()])
       return false;
@@ -243,7 +299,7 @@ bool Part::has_scales_for_channels(const Shape* shapes) const {
 index_t Part::infer(Shape* shapes) const {
   for (index_t i = 0; i < inputs(); ++i)
     if (!is_countable(shapes[i])) return 0;
-  if (!has_scales_for_channels(shapes)) return 0;
+  if (!widen_halves(shapes) || !has_scales_for_channels(shapes)) return 0;
   for (index_t i = 0; i < nodes(); ++i) {
     const NodeView n = node(i);
     const Shape* given[most_inputs] = {};

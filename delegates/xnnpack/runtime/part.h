@@ -50,11 +50,13 @@ class Part {
   }
 
   /// Computes the sizes of all results of nodes. `shapes` has one for each value, and those of the
-  /// inputs are there. Returns the node that cannot have these sizes or parameters; -1: all can.
-  /// Afterwards the library cannot meet a size or a parameter that it does not expect.
+  /// inputs are those of the tensors. Returns the node that cannot have these sizes or parameters;
+  /// -1: all can. Afterwards the library cannot meet a size or a parameter that it does not expect.
   index_t infer(Shape* shapes) const;
 
  private:
+  // Constants in 4 bits have half as many bytes as elements: their sizes become those of elements.
+  bool widen_halves(Shape* shapes) const;
   bool has_scales_for_channels(const Shape* shapes) const;
 
   const blob::Part* table_;

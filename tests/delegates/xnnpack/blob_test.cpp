@@ -22,17 +22,29 @@ struct TestNode {
   Function function = Function::none;
 };
 
+struct TestIntegers {
+  uint32_t value;
+  uint8_t bits = 8;
+  uint32_t scales = no_value, block = 0;
+  bool is_rounded = false;
+  uint8_t channel = 0;
+};
+
 /// Bytes at a multiple of 8.
 class Blob {
  public:
   Blob(uint32_t operands, uint32_t constants, const std::vector<TestNode>& nodes,
-       const std::vector<uint32_t>& results) {
+       const std::vector<uint32_t>& results, const std::vector<TestIntegers>& integers = {}) {
     flatbuffers::FlatBufferBuilder b;
     std::vector<flatbuffers::Offset<blob::Node>> list;
     for (const TestNode& n : nodes)
       list.push_back(
           blob::CreateNodeDirect(b, n.kind, n.function, &n.inputs, &n.numbers, &n.parameters));
-    b.Finish(blob::CreatePartDirect(b, operands, constants, &list, &results),
+    std::vector<flatbuffers::Offset<blob::Quantized>> quantized;
+    for (const TestIntegers& i : integers)
+      quantized.push_back(blob::CreateQuantized(b, i.value, i.bits, 0, 1, i.scales, i.channel,
+                                                i.block, i.is_rounded));
+    b.Finish(blob::CreatePartDirect(b, operands, constants, &list, &results, &quantized),
              blob::PartIdentifier());
     size_ = b.GetSize();
     words_.resize(size_ / 8 + 1);
@@ -123,6 +135,68 @@ TEST(xnnpack_blob, refuses_sizes_that_do_not_fit) {
   EXPECT_FALSE(moves(Kind::mean, {0, 2, 1}));
   EXPECT_FALSE(moves(Kind::mean, {0, 3}));
   EXPECT_FALSE(moves(Kind::mean, {2, 1}));
+}
+
+// Operand 0; constants 1 (weight), 2 (scales), 3 (bias); rounded rows 4; product 5.
+const TestNode rounds{Kind::unary, {0}, {}, {}, Function::convert},
+    multiplies{Kind::fully_connected, {4, 1, 3}, {}, {}};
+const TestIntegers weight_of_8_bits{.value = 1, .scales = 2}, rows{.value = 4, .is_rounded = true};
+
+TEST(xnnpack_blob, refuses_rounded_rows_beside_other_types) {
+  const auto is_valid = [](const std::vector<TestNode>& nodes,
+                           const std::vector<TestIntegers>& integers) {
+    const auto last = static_cast<uint32_t>(3 + nodes.size());
+    return Blob(1, 3, nodes, {last}, integers).is_valid();
+  };
+  EXPECT_TRUE(is_valid({rounds, multiplies}, {weight_of_8_bits, rows}));
+  EXPECT_FALSE(is_valid({rounds}, {rows})) << "rounded rows as a result";
+  EXPECT_FALSE(is_valid({rounds, multiplies}, {rows})) << "a weight of f32";
+  EXPECT_FALSE(is_valid({rounds, multiplies}, {weight_of_8_bits})) << "rows of f32";
+  EXPECT_FALSE(is_valid({rounds, multiplies}, {{.value = 1}, rows})) << "one scale";
+  EXPECT_FALSE(is_valid({rounds, multiplies}, {weight_of_8_bits, {.value = 3, .bits = 32}, rows}))
+      << "a bias of integers";
+  TestIntegers wrong = weight_of_8_bits;
+  wrong.channel = 1;
+  EXPECT_FALSE(is_valid({rounds, multiplies}, {wrong, rows})) << "scales of columns";
+  wrong = weight_of_8_bits, wrong.scales = 0;
+  EXPECT_FALSE(is_valid({rounds, multiplies}, {wrong, rows})) << "scales that are no constant";
+  wrong = weight_of_8_bits, wrong.block = 32;
+  EXPECT_FALSE(is_valid({rounds, multiplies}, {wrong, rows})) << "blocks of 8 bits";
+  EXPECT_FALSE(is_valid({rounds, multiplies}, {{.value = 0, .is_rounded = true}, weight_of_8_bits}))
+      << "an operand";
+  EXPECT_FALSE(is_valid({rounds, {Kind::unary, {4}, {}, {}, Function::abs}}, {rows}));
+  EXPECT_FALSE(is_valid({rounds, {Kind::binary, {0, 4}, {}, {}, Function::add}}, {rows}));
+  EXPECT_FALSE(
+      is_valid({{Kind::unary, {0}, {}, {}, Function::abs}, multiplies}, {weight_of_8_bits, rows}))
+      << "another function rounds";
+}
+
+TEST(xnnpack_blob, refuses_weights_of_4_bits_whose_sizes_or_scales_do_not_fit) {
+  const auto takes_weight = [](TestIntegers weight, std::vector<std::vector<index_t>> sizes) {
+    std::vector<TestIntegers> integers = {weight, rows};
+    if (weight.block > 0) integers.insert(integers.begin() + 1, {.value = 2, .bits = 16});
+    const Blob blob(1, 3, {rounds, multiplies}, {5}, integers);
+    if (!blob.is_valid()) return false;
+    std::vector<Shape> shapes(6);
+    for (size_t i = 0; i < sizes.size(); ++i) shapes[i] = dense(sizes[i]);
+    return Part(blob.bytes()).infer(shapes.data()) < 0;
+  };
+  const TestIntegers whole_rows{.value = 1, .bits = 4, .scales = 2},
+      blocks{.value = 1, .bits = 4, .scales = 2, .block = 32};
+  EXPECT_TRUE(takes_weight(whole_rows, {{3, 64}, {5, 32}, {5}, {5}}));
+  EXPECT_FALSE(takes_weight(whole_rows, {{3, 32}, {5, 32}, {5}, {5}})) << "half as many elements";
+  EXPECT_FALSE(takes_weight(whole_rows, {{3, 64}, {5, 32}, {4}, {5}})) << "scales";
+  EXPECT_FALSE(takes_weight(whole_rows, {{3, 64}, {5, 4, 8}, {5}, {5}})) << "no matrix";
+  EXPECT_FALSE(takes_weight(whole_rows, {{3, 64}, {1, index_t{1} << 31}, {1}, {1}})) << "too long";
+  EXPECT_TRUE(takes_weight(blocks, {{3, 64}, {5, 32}, {5, 2}, {5}}));
+  EXPECT_FALSE(takes_weight(blocks, {{3, 64}, {5, 32}, {5, 1}, {5}})) << "too few scales";
+  EXPECT_FALSE(takes_weight(blocks, {{3, 64}, {5, 32}, {10}, {5}})) << "scales in a row";
+  EXPECT_FALSE(takes_weight(blocks, {{3, 48}, {5, 24}, {5, 1}, {5}})) << "half a block";
+  TestIntegers wrong = blocks;
+  for (const uint32_t block : {16u, 48u, 1u << 16, 0xffffffffu}) {
+    wrong.block = block;
+    EXPECT_FALSE(takes_weight(wrong, {{3, 96}, {5, 48}, {5, 2}, {5}})) << block;
+  }
 }
 
 /// Whether all values of a valid blob are small, so that it runs in a moment.

@@ -50,6 +50,46 @@ TEST(xnnpack, takes_transposed_convolutions) {
       images);
 }
 
+TEST(xnnpack, takes_convolutions_of_lines) {
+  const Tensor lines = random_tensor({2, 6, 31}, 60), wide = random_tensor({4, 6, 5}, 61),
+               grouped = random_tensor({4, 3, 3}, 62), depthwise = random_tensor({6, 1, 3}, 63),
+               up = random_tensor({6, 4, 3}, 64), bias = random_tensor({4}, 65);
+  expect_as_eager([&](const Tensor& x) { return conv1d(x, wide, bias); }, lines);
+  expect_as_eager([&](const Tensor& x) { return conv1d(x, wide, {}, 2, 3, 2); }, lines);
+  expect_as_eager([&](const Tensor& x) { return conv1d(x, grouped, {}, 1, 1, 1, 2); }, lines);
+  expect_as_eager([&](const Tensor& x) { return conv1d(x, depthwise, {}, 1, 1, 1, 6); }, lines);
+  expect_as_eager([&](const Tensor& x) { return conv_transpose1d(x, up, bias, 2, 1, 1); }, lines);
+}
+
+TEST(xnnpack, keeps_lines_turned_between_convolutions) {
+  const Tensor lines = random_tensor({2, 6, 32}, 70), weight = random_tensor({6, 6, 3}, 71),
+               slopes = random_tensor({6}, 72), offsets = random_tensor({6, 1}, 73);
+  const auto conv = [&](const Tensor& x) { return conv1d(x, weight, {}, 1, 1); };
+  expect_as_eager(
+      [&](const Tensor& x) {
+        Tensor y = prelu(conv(x), slopes) + offsets;
+        y = max_pool1d(cat({y, conv(y)}, 1), 3, 2, 1);
+        y = conv(slice(y, 1, 3, 9)) * mean(slice(y, 1, 3, 9), {2}, true);
+        return mean(y, {2}, false);
+      },
+      lines);
+}
+
+TEST(xnnpack, takes_lines_of_any_length) {
+  const Tensor weight = random_tensor({6, 6, 3}, 80);
+  const Dim length = Dim::symbol("length", 8, 40);
+  const auto network = [&](const Tensor& x) {
+    return relu(conv1d(relu(conv1d(x, weight)), weight));
+  };
+  Delegated program(network, {2, 6, length});
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  for (const int n : {8, 40, 17}) {
+    const Tensor x = random_tensor({2, 6, n}, 81);
+    expect_close(call(module.value(), x), network(x).to_vector<float>());
+  }
+}
+
 TEST(xnnpack, resizes_images) {
   const auto resized = [](eager::Ints size, bool align) {
     expect_as_eager(
@@ -200,6 +240,9 @@ TEST(xnnpack, says_what_it_does_not_take) {
               HasSubstr("_softmax: it goes along another dimension than the last"));
   EXPECT_THAT(refusal([&](const Tensor& x) { return conv2d(x, x); }, {6, 6, 3, 3}),
               HasSubstr("convolution: a weight or a bias is no constant"));
+  const Tensor volume = random_tensor({2, 2, 1, 1, 1}, 90);
+  EXPECT_THAT(refusal([&](const Tensor& x) { return conv3d(x, volume); }, {1, 2, 3, 3, 3}),
+              HasSubstr("convolution: only images of one or two dimensions are taken"));
   EXPECT_THAT(refusal([&](const Tensor& x) { return cumsum(mm(x, square), 0); }, {3, 8}),
               HasSubstr("cumsum: the backend has no such operator"));
 }

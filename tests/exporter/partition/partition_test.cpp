@@ -34,6 +34,21 @@ class Takes : public Delegate {
   size_t least_;
 };
 
+/// Takes sums, and `neg` only together with the `relu` before it.
+class TakesPairs : public Takes {
+ public:
+  TakesPairs() : Takes({"add.Tensor", "taper::delegate"}) {}
+  std::vector<Group> groups(ir::Graph& graph) const override {
+    std::vector<Group> groups;
+    for (ir::Node& node : graph.nodes()) {
+      if (node.op != &ops::neg) continue;
+      ir::Node* before = std::get<ir::Value*>(node.arguments[0])->node;
+      if (before != nullptr && before->op == &ops::relu) groups.push_back({before, &node});
+    }
+    return groups;
+  }
+};
+
 /// A graph over %x: f32[3, 4] with these lines.
 std::unique_ptr<ir::Graph> graph_of(const std::string& lines) {
   auto graph = ir::parse("graph f\ninput \"x\" = %x: f32[3, 4]\n" + lines);
@@ -46,6 +61,9 @@ PartitionReport partitioned(ir::Graph& graph, const Delegate& delegate) {
   const std::string text = ir::to_string(graph);
   const std::vector<eager::Tensor> inputs = {random_tensor({3, 4}, 1)};
   const std::vector<float> want = passes::run(*ir::parse(text), inputs);
+  group(graph, delegate);
+  ir::verify(graph, "group");
+  passes::expect_same_bits(passes::run(graph, inputs), want);
   const PartitionReport report = partition(graph, delegate);
   ir::verify(graph, "partition");
   passes::expect_same_bits(passes::run(graph, inputs), want);
@@ -207,6 +225,35 @@ std::string random_graph(unsigned seed) {
   for (int i = 25; i < 30; ++i)
     lines += "output \"y" + std::to_string(i) + "\" = %v" + std::to_string(i) + "\n";
   return lines;
+}
+
+TEST(partition, takes_a_group_as_one_node) {
+  auto graph = graph_of(
+      "%a: f32[3, 4] = relu(%x)\n%b: f32[3, 4] = neg(%a)\n%c: f32[3, 4] = add.Tensor(%b, %x, 1)\n"
+      "%d: f32[3, 4] = neg(%c)\noutput \"y\" = %d\n");
+  const PartitionReport report = partitioned(*graph, TakesPairs());
+  EXPECT_THAT(operators(*graph), ElementsAre("taper::delegate", "neg"));
+  EXPECT_EQ(report.delegated, 2) << "the group and the sum";
+  const ir::Graph& body = *graph->nodes().front().bodies[0];
+  EXPECT_THAT(operators(body), ElementsAre("taper::delegate", "add.Tensor"));
+  EXPECT_THAT(operators(*body.nodes().front().bodies[0]), ElementsAre("relu", "neg"));
+}
+
+TEST(partition, leaves_what_others_read_of_a_group) {
+  auto graph = graph_of(
+      "%a: f32[3, 4] = relu(%x)\n%b: f32[3, 4] = neg(%a)\n%c: f32[3, 4] = neg(%a)\n"
+      "%d: f32[3, 4] = exp(%a)\noutput \"y\" = %b\noutput \"z\" = %c\noutput \"w\" = %d\n");
+  partitioned(*graph, TakesPairs());
+  EXPECT_THAT(operators(*graph),
+              testing::UnorderedElementsAre("relu", "taper::delegate", "taper::delegate", "exp"));
+}
+
+TEST(partition, keeps_random_graphs_with_groups_valid) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    auto graph = graph_of(random_graph(seed));
+    partitioned(*graph, TakesPairs());
+  }
 }
 
 TEST(partition, keeps_random_graphs_valid) {

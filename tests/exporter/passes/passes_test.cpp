@@ -205,7 +205,8 @@ TEST(run_passes, shows_the_graph_after_each_pass_in_the_order_of_the_list) {
   std::vector<std::string> expected = pass_names();
   std::erase_if(expected, [](const std::string& n) {
     return n == "fuse_quantized" || n == "fold_batch_norm" || n == "fuse_attention" ||
-           n == "constant_masks" || n == "halve_weights" || n == "delegate" || n == "winograd";
+           n == "constant_masks" || n == "halve_weights" || n == "delegate" || n == "winograd" ||
+           n == "group_for_backend";
   });
   EXPECT_EQ(names, expected);
   EXPECT_EQ(nodes["fold_constants"], 3u);
