@@ -12,18 +12,18 @@ namespace {
 // until the program is closed; there are as many as instructions with different constants.
 struct Loaded {
   Part part;
-  Memory& memory;
+  PackStore& store;
   std::atomic<Engine*> idle;
   std::atomic<Weights*> weights;
 
   void keep(Engine* engine) {
-    if (Engine* other = idle.exchange(engine)) Engine::destroy(memory, other);
+    if (Engine* other = idle.exchange(engine)) Engine::destroy(store.memory(), other);
   }
   // Those of these constants; nullptr: there is no memory.
   Weights* weights_of(const Shape* shapes, const void* const* addresses) {
     for (Weights* w = weights; w != nullptr; w = w->next)
       if (w->are_at(addresses) && w->have_sizes(shapes)) return w;
-    Weights* mine = Weights::create(memory, part, shapes, addresses);
+    Weights* mine = Weights::create(store, part, shapes, addresses);
     if (mine == nullptr) return nullptr;
     mine->next = weights;
     while (!weights.compare_exchange_weak(mine->next, mine)) {
@@ -33,7 +33,7 @@ struct Loaded {
   void drop_weights() {
     Weights* next = nullptr;
     for (Weights* w = weights.exchange(nullptr); w != nullptr; w = next)
-      next = w->next, Weights::destroy(memory, w);
+      next = w->next, Weights::destroy(store, w);
   }
 };
 
@@ -90,9 +90,9 @@ Engine* take_engine(Instance& instance, const Threads* threads) {
   if (weights == nullptr) return nullptr;
   if (Engine* idle = loaded.idle.exchange(nullptr)) {
     if (idle->fits(*weights, threads)) return idle;
-    Engine::destroy(loaded.memory, idle);
+    Engine::destroy(loaded.store.memory(), idle);
   }
-  return Engine::create(loaded.memory, loaded.part, instance.shapes(), *weights, threads);
+  return Engine::create(loaded.store, loaded.part, instance.shapes(), *weights, threads);
 }
 
 }  // namespace
@@ -100,19 +100,19 @@ Engine* take_engine(Instance& instance, const Threads* threads) {
 Error XnnpackBackend::load(Span<const std::byte> blob, Context& context, void*& loaded) {
   if (!Part::is_valid(blob))
     return context.fail(Error::invalid_program, TAPER_TEXT("the part of XNNPACK is damaged"));
-  if (!initialize(memory_))
+  if (!initialize(store_.memory()))
     return context.fail(Error::not_supported, TAPER_TEXT("XNNPACK does not run on this machine"));
-  void* place = memory_.allocate(sizeof(Loaded));
+  void* place = store_.memory().allocate(sizeof(Loaded));
   if (place == nullptr)
     return context.fail(Error::out_of_memory, TAPER_TEXT("XNNPACK got no memory"));
-  loaded = new (place) Loaded{Part(blob), memory_, {nullptr}, {nullptr}};
+  loaded = new (place) Loaded{Part(blob), store_, {nullptr}, {nullptr}};
   return Error::ok;
 }
 
 void XnnpackBackend::unload(void* loaded) {
   static_cast<Loaded*>(loaded)->keep(nullptr);
   static_cast<Loaded*>(loaded)->drop_weights();
-  memory_.release(loaded, sizeof(Loaded));
+  store_.memory().release(loaded, sizeof(Loaded));
 }
 
 size_t XnnpackBackend::instance_bytes(const void* loaded) const {

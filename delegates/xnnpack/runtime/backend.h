@@ -1,24 +1,25 @@
 // Runs parts of programs with XNNPACK.
 #pragma once
-#include "taper/delegates/xnnpack/runtime/memory.h"
+#include "taper/delegates/xnnpack/runtime/pack_store.h"
 #include "taper/runtime/device/backend.h"
 
 namespace taper::delegates::xnnpack {
 
 inline constexpr const char backend_name[] = "xnnpack";
-inline constexpr uint32_t blob_version = 1;
+inline constexpr uint32_t blob_version = 2;  ///< version 1 has no rounded rows
 
 /// The backend. What the library and the backend allocate comes from `memory`, which outlives it.
 /// Threads are those of the session.
 ///
-/// The library packs weights once for a program: sessions share them, and they stay until it is
-/// closed. What else an instance had is kept for the next one: measuring a method costs nothing.
+/// The library packs weights once: sessions, methods and programs share equal ones, and they stay
+/// until the last program that needs them is closed. What else an instance had is kept for the next
+/// one: measuring a method costs nothing.
 class XnnpackBackend final : public Backend {
  public:
-  explicit XnnpackBackend(Memory& memory) : memory_(memory) {}
+  explicit XnnpackBackend(Memory& memory) : store_(memory) {}
 
   const char* name() const override { return backend_name; }
-  bool reads(uint32_t version) const override { return version == blob_version; }
+  bool reads(uint32_t version) const override { return version >= 1 && version <= blob_version; }
   Error load(Span<const std::byte> blob, Context& context, void*& loaded) override;
   void unload(void* loaded) override;
   size_t instance_bytes(const void* loaded) const override;
@@ -30,7 +31,7 @@ class XnnpackBackend final : public Backend {
   Error execute(void* instance, const Slot* arguments, Context& context) override;
 
  private:
-  Memory& memory_;
+  PackStore store_;
 };
 
 }  // namespace taper::delegates::xnnpack

@@ -7,13 +7,13 @@
 
 namespace taper::delegates::xnnpack {
 
-Engine* Engine::create(Memory& memory, const Part& part, const Shape* shapes, Weights& weights,
+Engine* Engine::create(PackStore& store, const Part& part, const Shape* shapes, Weights& weights,
                        const Threads* threads) {
-  void* place = memory.allocate(sizeof(Engine));
+  void* place = store.memory().allocate(sizeof(Engine));
   if (place == nullptr) return nullptr;
-  Engine* engine = new (place) Engine(memory, weights, threads);
+  Engine* engine = new (place) Engine(store, weights, threads);
   if (engine->build(part, shapes)) return engine;
-  destroy(memory, engine);
+  destroy(store.memory(), engine);
   return nullptr;
 }
 

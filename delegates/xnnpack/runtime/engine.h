@@ -13,7 +13,7 @@ class Engine {
  public:
   /// Packs the weights that are not packed yet. They outlive the engine. nullptr: the memory does
   /// not suffice, or the library refuses the part.
-  static Engine* create(Memory& memory, const Part& part, const Shape* shapes, Weights& weights,
+  static Engine* create(PackStore& store, const Part& part, const Shape* shapes, Weights& weights,
                         const Threads* threads);
   static void destroy(Memory& memory, Engine* engine);
 
@@ -31,8 +31,8 @@ class Engine {
   bool run() { return xnn_invoke_runtime(runtime_) == xnn_status_success; }
 
  private:
-  Engine(Memory& memory, Weights& weights, const Threads* threads)
-      : weights_(weights), packed_(memory, weights), pool_{threads} {}
+  Engine(PackStore& store, Weights& weights, const Threads* threads)
+      : weights_(weights), packed_(store, weights), pool_{threads} {}
   ~Engine();
   bool build(const Part& part, const Shape* shapes);
 

@@ -5,27 +5,18 @@
 
 namespace taper::delegates::xnnpack {
 
-// Before the elements that the library packed.
-struct alignas(64) Weights::Packed {
+// What the library packed for one operator. Other weights may share the block.
+struct Weights::Packed {
   Packed* next;
-  size_t bytes;  // with this head
+  PackStore::Block* block;
   xnn_weights_cache_look_up_key key;
   uint32_t turn;
-
-  void* elements() { return this + 1; }
 };
 
-namespace {
-
-// Kernels of the library read whole vectors, so they read behind the end.
-constexpr size_t bytes_behind = 128;
-
-}  // namespace
-
-Weights* Weights::create(Memory& memory, const Part& part, const Shape* shapes,
+Weights* Weights::create(PackStore& store, const Part& part, const Shape* shapes,
                          const void* const* addresses) {
   const index_t count = part.constants();
-  void* place = memory.allocate(bytes_of(count));
+  void* place = store.memory().allocate(bytes_of(count));
   if (place == nullptr) return nullptr;
   Weights* weights = new (place) Weights();
   weights->count_ = count;
@@ -34,14 +25,15 @@ Weights* Weights::create(Memory& memory, const Part& part, const Shape* shapes,
   return weights;
 }
 
-void Weights::destroy(Memory& memory, Weights* weights) {
+void Weights::destroy(PackStore& store, Weights* weights) {
   Packed* packed = weights->packed_;
   while (packed != nullptr) {
     Packed* next = packed->next;
-    memory.release(packed, packed->bytes);
+    store.leave(packed->block);
+    store.memory().release(packed, sizeof(Packed));
     packed = next;
   }
-  memory.release(weights, bytes_of(weights->count_));
+  store.memory().release(weights, bytes_of(weights->count_));
 }
 
 bool Weights::are_at(const void* const* others) const {
@@ -54,8 +46,8 @@ bool Weights::have_sizes(const Shape* constants) const {
   return true;
 }
 
-PackedWeights::PackedWeights(Memory& memory, Weights& weights)
-    : memory_(memory), weights_(weights) {
+PackedWeights::PackedWeights(PackStore& store, Weights& weights)
+    : store_(store), weights_(weights) {
   provider_.context = this;
   provider_.look_up = [](void* context, const Key* key) {
     return static_cast<PackedWeights*>(context)->look_up(*key);
@@ -79,35 +71,33 @@ size_t PackedWeights::look_up(const Key& key) {
        p = p->next)
     if (p->turn == turn && p->key.seed == key.seed && p->key.kernel == key.kernel &&
         p->key.bias == key.bias)
-      return reinterpret_cast<size_t>(p->elements());
+      return reinterpret_cast<size_t>(p->block->elements());
   return SIZE_MAX;
 }
 
 void* PackedWeights::reserve(size_t bytes) {
   drop_reserved();  // of an operator that could not be made
-  if (bytes > SIZE_MAX / 2) return nullptr;
-  const size_t all = sizeof(Weights::Packed) + bytes + bytes_behind;
-  void* place = memory_.allocate(all);
-  if (place == nullptr) return nullptr;
-  reserved_ = new (place) Weights::Packed{nullptr, all, {}, 0};
-  return reserved_->elements();
+  reserved_ = store_.reserve(bytes);
+  return reserved_ == nullptr ? nullptr : reserved_->elements();
 }
 
-// If another session has packed the same meanwhile, both copies stay.
+// If another session has packed the same meanwhile, both entries stay, and share the block.
 size_t PackedWeights::insert(const Key& key, void* elements) {
   if (reserved_ == nullptr || reserved_->elements() != elements) return SIZE_MAX;
-  Weights::Packed* mine = reserved_;
+  void* place = store_.memory().allocate(sizeof(Weights::Packed));
+  if (place == nullptr) return SIZE_MAX;
+  PackStore::Block* block = store_.share(reserved_);
   reserved_ = nullptr;
-  mine->key = key, mine->turn = turn_ - 1;
+  auto* mine = new (place) Weights::Packed{nullptr, block, key, turn_ - 1};
   mine->next = weights_.packed_.load(std::memory_order_relaxed);
   while (!weights_.packed_.compare_exchange_weak(mine->next, mine, std::memory_order_release,
                                                  std::memory_order_relaxed)) {
   }
-  return reinterpret_cast<size_t>(elements);
+  return reinterpret_cast<size_t>(block->elements());
 }
 
 void PackedWeights::drop_reserved() {
-  if (reserved_ != nullptr) memory_.release(reserved_, reserved_->bytes);
+  if (reserved_ != nullptr) store_.drop(reserved_);
   reserved_ = nullptr;
 }
 

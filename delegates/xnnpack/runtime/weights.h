@@ -1,10 +1,10 @@
-// The constants of an instruction, and what the library packed of them, once for all sessions.
+// The constants of an instruction, and what the library packed of them.
 #pragma once
 #include <xnnpack.h>
 
 #include <atomic>
 
-#include "taper/delegates/xnnpack/runtime/memory.h"
+#include "taper/delegates/xnnpack/runtime/pack_store.h"
 #include "taper/delegates/xnnpack/runtime/part.h"
 
 namespace taper::delegates::xnnpack {
@@ -13,10 +13,10 @@ namespace taper::delegates::xnnpack {
 class Weights {
  public:
   /// nullptr: there is no memory. `shapes` are those of the constants.
-  static Weights* create(Memory& memory, const Part& part, const Shape* shapes,
+  static Weights* create(PackStore& store, const Part& part, const Shape* shapes,
                          const void* const* addresses);
   /// No engine uses it any more.
-  static void destroy(Memory& memory, Weights* weights);
+  static void destroy(PackStore& store, Weights* weights);
 
   /// Whether these constants lie at these addresses.
   bool are_at(const void* const* addresses) const;
@@ -48,7 +48,7 @@ class Weights {
 /// alone does not tell all operators apart.
 class PackedWeights {
  public:
-  PackedWeights(Memory& memory, Weights& weights);
+  PackedWeights(PackStore& store, Weights& weights);
   ~PackedWeights();
   PackedWeights(const PackedWeights&) = delete;
 
@@ -62,9 +62,9 @@ class PackedWeights {
   size_t insert(const Key& key, void* elements);
   void drop_reserved();
 
-  Memory& memory_;
+  PackStore& store_;
   Weights& weights_;
-  Weights::Packed* reserved_ = nullptr;  ///< the library writes there
+  PackStore::Block* reserved_ = nullptr;  ///< the library writes there
   uint32_t turn_ = 0;
   xnn_weights_cache_provider provider_{};
 };

@@ -148,6 +148,54 @@ TEST(xnnpack_backend, packs_weights_once_for_all_sessions) {
   for (Session& session : sessions) EXPECT_EQ(session.close(), Error::ok);
 }
 
+TEST(xnnpack_backend, packs_weights_once_for_all_modules) {
+  const Tensor large = random_tensor({512, 512}, 62), x = random_tensor({1, 512}, 63);
+  const size_t bytes = 512 * 512 * sizeof(float), before = memory_use().bytes;
+  const auto product = [&](const Tensor& t) { return linear(t, large); };
+  Delegated program(product, {1, 512}),
+      other([&](const Tensor&t) { return relu(product(t)); }, {1, 512});
+  {
+    Result<Module> second = program.load();
+    {
+      Result<Module> first = program.load(), third = other.load();
+      ASSERT_TRUE(first.ok() && second.ok() && third.ok());
+      for (Module* module : {&first.value(), &second.value()})
+        expect_close(call(*module, x), product(x).to_vector<float>());
+      expect_close(call(third.value(), x), relu(product(x)).to_vector<float>());
+      EXPECT_LT(memory_use().bytes - before, bytes + bytes / 2) << "of three modules";
+    }
+    expect_close(call(second.value(), x), product(x).to_vector<float>());
+    EXPECT_GT(memory_use().bytes - before, bytes);
+  }
+  EXPECT_LT(memory_use().bytes, before + bytes / 2) << "the last module is gone";
+}
+
+TEST(xnnpack_backend, packs_weights_once_for_all_methods) {
+  const Tensor large = random_tensor({512, 512}, 64);
+  const size_t bytes = 512 * 512 * sizeof(float), before = memory_use().bytes;
+  ExportOptions options;
+  options.exact = false, options.backend = delegate().name(), options.quiet = true;
+  Exporter exporter;
+  for (const int rows : {1, 3})
+    exporter.method("of_" + std::to_string(rows), [&](const Tensor& t) { return linear(t, large); },
+                    {input("x", {rows, 512})});
+  const std::vector<std::byte> file = exporter.write(options);
+  ModuleOptions load;
+  load.backends = {&backend()};
+  Result<Module> module = Module::load(file, load);
+  ASSERT_TRUE(module.ok());
+  for (const index_t rows : {1, 3}) {
+    const Tensor x = random_tensor({rows, 512}, 65);
+    const std::vector<float> elements = x.to_vector<float>();
+    const auto y =
+        module.value().execute("of_" + std::to_string(rows), {{elements.data(), {rows, 512}}});
+    ASSERT_TRUE(y.ok());
+    const float* have = y.value()[0].data<float>();
+    expect_close({have, have + rows * 512}, linear(x, large).to_vector<float>());
+  }
+  EXPECT_LT(memory_use().bytes - before, bytes + bytes / 2);
+}
+
 TEST(xnnpack_backend, works_after_a_call_that_was_cancelled) {
   Delegated program(network, {1, 3, 16, 16});
   Result<Module> module = program.load();
