@@ -5,15 +5,16 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # A component is what these folders build. It stands on those in front of it.
-set(TAPER_KNOWN_COMPONENTS runtime threads module llm exporter)
+set(TAPER_KNOWN_COMPONENTS runtime threads module llm exporter xnnpack xnnpack_exporter)
 set(runtime_folders ${device_folders})
 set(threads_folders runtime/platform/thread_pool)
 set(module_folders runtime/extension/module)
 set(llm_folders runtime/extension/llm)
 set(exporter_folders ${host_folders})
-# Delegates need libraries that CMake has no packages for. An application that wants one builds Taper as a subproject.
 list(FILTER runtime_folders EXCLUDE REGEX "^delegates/")
 list(FILTER exporter_folders EXCLUDE REGEX "^delegates/")
+set(xnnpack_folders delegates/xnnpack/runtime delegates/xnnpack/app)
+set(xnnpack_exporter_folders delegates/xnnpack/compile)
 
 # Sets `variable` to the libraries that the folders build and an application links.
 function(taper_collect_libraries variable)
@@ -83,7 +84,7 @@ endif()
 configure_package_config_file(cmake/TaperConfig.cmake.in TaperConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(TaperConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/TaperConfig.cmake ${PROJECT_BINARY_DIR}/TaperConfigVersion.cmake
-    cmake/Findminizip.cmake cmake/Findpcre2.cmake cmake/Findturbojpeg.cmake cmake/Findutf8proc.cmake
+    cmake/Findminizip.cmake cmake/Findpcre2.cmake cmake/Findturbojpeg.cmake cmake/Findutf8proc.cmake cmake/Findxnnpack.cmake
     DESTINATION ${package_dir})
 
 # pkg-config is for applications: the device and app tiers, in link order.
@@ -109,6 +110,9 @@ configure_file(cmake/taper.pc.in taper.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/taper.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 set(header_folders runtime kernels)
+if(xnnpack IN_LIST TAPER_COMPONENTS)
+  list(APPEND header_folders delegates)
+endif()
 if(TAPER_BUILD_EXPORTER)
   list(APPEND header_folders exporter)
 endif()

@@ -64,7 +64,7 @@ configure module module "${without[@]}" -DCMAKE_DISABLE_FIND_PACKAGE_Threads=ON 
 cmake --build "$work/module" >/dev/null
 check "$work/module/module"
 
-refuses "module;gpu" "Taper has no component gpu; it has runtime, threads, module, llm, exporter"
+refuses "module;gpu" "Taper has no component gpu; it has runtime, threads, module, llm, exporter, xnnpack, xnnpack_exporter"
 
 if has_component threads; then
   configure threads "module;threads" "${without[@]}" >/dev/null
@@ -95,6 +95,20 @@ if has_component exporter; then
   has "$(configure all "" "-DCMAKE_DISABLE_FIND_PACKAGE_PNG=ON")" "Taper without its component exporter: "
 else
   refuses "exporter" "but not exporter: that was not built"
+fi
+
+if has_component xnnpack; then
+  configure xnnpack "module;xnnpack" "${without[@]}" >/dev/null
+  cmake --build "$work/xnnpack" >/dev/null
+  refuses "xnnpack" "Taper's component xnnpack needs packages that were not found: xnnpack" "-DTAPER_XNNPACK=$work/nowhere"
+else
+  refuses "xnnpack" "but not xnnpack: that was not built"
+fi
+if has_component xnnpack_exporter; then
+  configure xnnpack_exporter "exporter;xnnpack_exporter" >/dev/null
+  cmake --build "$work/xnnpack_exporter" --target xnnpack_exporter >/dev/null
+  "$work/xnnpack_exporter/xnnpack_exporter" "$work/product.taper" >/dev/null
+  has "$("$work/xnnpack/xnnpack" "$work/product.taper")" "3 7 11 3 7 11"
 fi
 
 # An app with a table of its kernels links those and no others; without one it links all.
