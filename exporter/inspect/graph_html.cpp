@@ -21,7 +21,7 @@ json texts(const std::vector<std::string>& lines) {
 
 /// Nodes are numbered in the order of the tree, as page/layout.js expects.
 json as_json(const MethodGraph& graph) {
-  constexpr const char* kinds[] = {"input", "output", "instruction"};
+  constexpr const char* kinds[] = {"input", "output", "instruction", "delegated"};
   const ModuleTree tree = module_tree(graph);
   std::vector<int> number(graph.nodes.size());
   json nodes = json::array(), edges = json::array(), groups = json::array();

@@ -62,12 +62,14 @@ class GraphBuilder {
     const format::Instruction& in = view_.instructions[index];
     const int node = next_node();
     stretch_ = stretches_.next(in);
-    graph_.nodes.push_back({GraphNode::Kind::instruction,
-                            text_.instruction_name(in),
-                            {},
-                            {},
-                            text_.instruction_source(index),
-                            text_.instruction_module(index)});
+    const bool is_delegated = in.kind() == format::InstructionKind::delegate;
+    graph_.nodes.push_back(
+        {is_delegated ? GraphNode::Kind::delegated : GraphNode::Kind::instruction,
+         text_.instruction_name(in),
+         {},
+         {},
+         text_.instruction_source(index),
+         text_.instruction_module(index)});
 
     const int results = result_count(in), arguments = in.arguments_count() - results;
     std::vector<uint32_t> read_values, written_values;

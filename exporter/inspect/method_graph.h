@@ -8,9 +8,9 @@
 namespace taper::inspect {
 
 struct GraphNode {
-  enum class Kind { input, output, instruction };
+  enum class Kind { input, output, instruction, delegated };
   Kind kind;
-  std::string title;               ///< "convolution", or the name of an input or output
+  std::string title;               ///< "convolution", a backend, or the name of an input or output
   std::vector<std::string> types;  ///< types of its results
   std::vector<std::string> lines;  ///< weights that it reads, states that it writes
   std::string source;              ///< "lenet.cpp:14", or ""

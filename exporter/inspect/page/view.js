@@ -8,7 +8,7 @@ const boxSize = { padding: 10, title: 17, line: 15 };
 for (const graph of page.graphs) {
   graph.operators = graph.groups.map(() => new Map());  // below each group: operator → how often
   for (const node of graph.nodes)
-    if (node.kind === "instruction")
+    if (node.kind === "instruction" || node.kind === "delegated")
       for (let g = node.group; g >= 0; g = graph.groups[g].parent)
         graph.operators[g].set(node.title, (graph.operators[g].get(node.title) ?? 0) + 1);
   graph.open = openedAtFirst(graph);

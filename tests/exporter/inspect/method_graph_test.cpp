@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "taper/examples/my_backend/delegate.h"
 #include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/exporter.h"
 #include "taper/exporter/inspect/program_file.h"
@@ -38,6 +39,24 @@ TEST(method_graph, leads_from_who_wrote_last) {
   EXPECT_THAT(sources_of(graph, "mm"), UnorderedElementsAre("x", "x", "mm"));
   EXPECT_THAT(sources_of(graph, "sin"), ElementsAre("mm"));
   EXPECT_THAT(sources_of(graph, "y"), ElementsAre("sin"));
+}
+
+TEST(method_graph, tells_what_a_backend_runs) {
+  static const mine::MyDelegate delegate;
+  partition::hand_in(delegate);
+  ExportOptions options;
+  options.backend = delegate.name(), options.quiet = true;
+  Exporter exporter;
+  exporter.method("forward", [](const Tensor& x) { return sin((x + x) * x); }, {input("x", {2, 2})},
+                  {"y"});
+  const ProgramFile file("f.taper", exporter.write(options), eager::all_kernels());
+  const MethodGraph graph = method_graph(file.program(), 0);
+  using enum GraphNode::Kind;
+  std::vector<GraphNode::Kind> kinds;
+  for (const GraphNode& node : graph.nodes) kinds.push_back(node.kind);
+  EXPECT_THAT(kinds, ElementsAre(input, delegated, instruction, output));
+  EXPECT_EQ(graph.nodes[1].title, "mine");
+  EXPECT_THAT(sources_of(graph, "sin"), ElementsAre("mine"));
 }
 
 TEST(method_graph, leads_from_both_sides_of_a_branch_and_never_across) {
