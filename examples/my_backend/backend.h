@@ -1,11 +1,10 @@
 // The device side of the backend "mine": it verifies blobs and runs them.
 //
-// A blob is a list of u32, in the machine's order: the numbers of operands, constants, nodes and
-// results; then a Node for each node; then the value of each result. Values are counted: first the
-// operands, then the constants, then the results of the nodes. All have the same sizes.
+// A blob is a list of u32, in the machine's order: the numbers of inputs, nodes and results; then
+// the operation and both operands of each node; then the value of each result. Values are counted:
+// first operands and constants, which are the inputs, then the results of nodes. All have the same
+// sizes.
 #pragma once
-#include <algorithm>
-#include <cstring>
 #include <new>
 
 #include "taper/runtime/device/backend.h"
@@ -16,16 +15,25 @@ using namespace taper;
 
 enum Operation : uint32_t { add = 0, mul = 1 };
 
-struct Node {
-  uint32_t operation, left, right;
-};
-struct Header {
-  uint32_t operands, constants, nodes, results;
+struct Blob {
+  struct Node {
+    uint32_t operation, left, right;
+  };
+  uint32_t inputs, nodes, results;
 
-  uint32_t inputs() const { return operands + constants; }
   const Node& node(uint32_t i) const { return reinterpret_cast<const Node*>(this + 1)[i]; }
-  uint32_t result(uint32_t i) const {
-    return reinterpret_cast<const uint32_t*>(reinterpret_cast<const Node*>(this + 1) + nodes)[i];
+  uint32_t result(uint32_t i) const { return reinterpret_cast<const uint32_t*>(&node(nodes))[i]; }
+
+  bool is_valid(uint64_t bytes) const {
+    if (bytes < sizeof(Blob) || inputs == 0 || inputs > bytes || nodes > bytes || results > bytes ||
+        bytes != sizeof(Blob) + nodes * sizeof(Node) + results * sizeof(uint32_t))
+      return false;
+    bool valid = true;
+    for (uint32_t n = 0; n < nodes; ++n)
+      valid = valid && node(n).operation <= mul && node(n).left < inputs + n &&
+              node(n).right < inputs + n;
+    for (uint32_t r = 0; r < results; ++r) valid = valid && result(r) < inputs + nodes;
+    return valid;
   }
 };
 
@@ -34,28 +42,24 @@ class MyBackend final : public Backend {
   const char* name() const override { return "mine"; }
   bool reads(uint32_t version) const override { return version == 1; }
 
-  Error load(Span<const std::byte> blob, Context& context, void*& loaded) override {
-    const auto* header = reinterpret_cast<const Header*>(blob.data());
-    if (!is_valid(*header, static_cast<uint64_t>(blob.size())))
-      return context.fail(Error::invalid_program, TAPER_TEXT("the blob is damaged"));
-    loaded = const_cast<Header*>(header);
-    return Error::ok;
+  Error load(Span<const std::byte> bytes, Context& context, void*& loaded) override {
+    loaded = const_cast<std::byte*>(bytes.data());
+    if (static_cast<Blob*>(loaded)->is_valid(static_cast<uint64_t>(bytes.size()))) return Error::ok;
+    return context.fail(Error::invalid_program, TAPER_TEXT("the blob is damaged"));
   }
   void unload(void*) override {}
 
   size_t instance_bytes(const void*) const override { return sizeof(Instance); }
   Error create(void* loaded, void* memory, const DelegateArguments& arguments,
                Context& context) override {
-    const Header& header = *static_cast<const Header*>(loaded);
-    bool fits = arguments.operands.size() == header.operands &&
-                arguments.constants.size() == header.constants &&
-                arguments.results.size() == header.results;
+    const Blob& blob = *static_cast<const Blob*>(loaded);
+    new (memory) Instance{&blob, {}};
+    bool fits = arguments.operands.size() + arguments.constants.size() == blob.inputs &&
+                arguments.operands.size() > 0 && arguments.results.size() == blob.results;
     for (const auto& list : {arguments.operands, arguments.constants})
       for (const Slot& slot : list) fits = fits && slot.tensor->dtype == DType::f32;
-    if (!fits)
-      return context.fail(Error::invalid_program, TAPER_TEXT("the blob has other arguments"));
-    new (memory) Instance{&header, {}};
-    return Error::ok;
+    if (fits) return Error::ok;
+    return context.fail(Error::invalid_program, TAPER_TEXT("the blob has other arguments"));
   }
   void release(void*) override {}
 
@@ -66,7 +70,7 @@ class MyBackend final : public Backend {
       for (const Slot& slot : list)
         if (!slot.tensor->shape->same_sizes(instance.shape))
           return context.fail(Error::invalid_program, TAPER_TEXT("the sizes differ"));
-    context.need_scratch(instance.header->nodes * sizeof(Block));
+    context.need_scratch((size_t{instance.blob->inputs} + instance.blob->nodes) * sizeof(float));
     return Error::ok;
   }
   void result(const void* memory, index_t, DType& dtype, Shape& shape) const override {
@@ -74,53 +78,30 @@ class MyBackend final : public Backend {
     shape = static_cast<const Instance*>(memory)->shape;
   }
 
-  // Results of nodes lie in scratch, a block of each at a time.
   Error execute(void* memory, const Slot* arguments, Context& context) override {
     const Instance& instance = *static_cast<const Instance*>(memory);
-    const Header& h = *instance.header;
-    Block* const blocks = static_cast<Block*>(context.scratch);
-    const index_t numel = instance.shape.numel();
-    for (index_t begin = 0; begin < numel; begin += block_size) {
-      const index_t count = std::min(numel - begin, block_size);
-      const auto value = [&](uint32_t i) -> const float* {
-        if (i >= h.inputs()) return blocks[i - h.inputs()];
-        return static_cast<const float*>(arguments[i].tensor->data) + begin;
-      };
-      for (uint32_t n = 0; n < h.nodes; ++n)
-        run(h.node(n).operation, value(h.node(n).left), value(h.node(n).right), blocks[n], count);
-      for (uint32_t r = 0; r < h.results; ++r)
-        std::copy_n(value(h.result(r)), count,
-                    static_cast<float*>(arguments[h.inputs() + r].tensor->data) + begin);
+    const Blob& blob = *instance.blob;
+    auto* values = static_cast<float*>(context.scratch);  // of one element
+    const auto elements = [&](uint32_t i) {
+      return static_cast<float*>(arguments[i].tensor->data);
+    };
+    for (index_t i = 0; i < instance.shape.numel(); ++i) {
+      for (uint32_t k = 0; k < blob.inputs; ++k) values[k] = elements(k)[i];
+      for (uint32_t n = 0; n < blob.nodes; ++n) {
+        const float a = values[blob.node(n).left], b = values[blob.node(n).right];
+        values[blob.inputs + n] = blob.node(n).operation == add ? a + b : a * b;
+      }
+      for (uint32_t r = 0; r < blob.results; ++r)
+        elements(blob.inputs + r)[i] = values[blob.result(r)];
     }
     return Error::ok;
   }
 
  private:
-  static constexpr index_t block_size = 256;
-  using Block = float[block_size];
   struct Instance {
-    const Header* header;
+    const Blob* blob;
     Shape shape;
   };
-
-  static bool is_valid(const Header& h, uint64_t bytes) {
-    if (bytes < sizeof h || h.operands == 0 || h.operands > bytes || h.constants > bytes ||
-        h.nodes > bytes || h.results > bytes)
-      return false;
-    if (bytes != sizeof h + h.nodes * sizeof(Node) + h.results * sizeof(uint32_t)) return false;
-    for (uint32_t n = 0; n < h.nodes; ++n) {
-      const Node& node = h.node(n);
-      const uint32_t known = h.inputs() + n;
-      if (node.operation > mul || node.left >= known || node.right >= known) return false;
-    }
-    for (uint32_t r = 0; r < h.results; ++r)
-      if (h.result(r) >= h.inputs() + h.nodes) return false;
-    return true;
-  }
-
-  static void run(uint32_t operation, const float* a, const float* b, float* out, index_t count) {
-    for (index_t i = 0; i < count; ++i) out[i] = operation == add ? a[i] + b[i] : a[i] * b[i];
-  }
 };
 
 }  // namespace mine
