@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "taper/exporter/cli/backends_profile.h"
 #include "taper/exporter/cli/chrome_trace.h"
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
@@ -25,7 +26,7 @@ struct ProfileArguments {
   ImportChoice import;
   std::vector<std::string> dims;
   int repeat = 50, threads = 1;
-  bool by_time = false, json = false, no_roof = false;
+  bool by_time = false, json = false, no_roof = false, backends = false;
 };
 
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts) {
@@ -84,7 +85,19 @@ Profile profile_program(const ProfileArguments& options) {
   return profile;
 }
 
+void report_backends(const ProfileArguments& options, std::ostream& out) {
+  const std::map<std::string, int64_t> dims = parse_dims(options.dims);
+  eager::set_threads(options.threads);
+  BackendsProfile asked{options.file, options.import, options.repeat, options.threads, {}};
+  asked.import.pack = true;
+  asked.set_inputs = [&](RunningMethod& running) {
+    set_random_inputs(running, set_given_inputs(running, options.inputs), dims);
+  };
+  profile_backends(asked, out);
+}
+
 void report(const ProfileArguments& options, std::ostream& out) {
+  if (options.backends) return report_backends(options, out);
   const Profile profile = profile_program(options);
   if (options.json)
     print_json(out, profile, options.by_time);
@@ -124,7 +137,8 @@ void add_profile_command(CommandLine& line, std::ostream& out) {
   add_read_option(command, options->import);
   add_outside_options(command, options->import);
   command.flag("--by-time", options->by_time, "Sorts by time, the slowest instruction first");
-  command.flag("--json", options->json, "Prints JSON instead of text; times are in microseconds");
+  const Option json = command.flag("--json", options->json,
+                                   "Prints JSON instead of text; times are in microseconds");
   command.flag("--no-roof", options->no_roof,
                "Does not measure what the machine can do, which takes 0.25 seconds");
   command
@@ -133,11 +147,17 @@ void add_profile_command(CommandLine& line, std::ostream& out) {
       .checked_by(check_page);
   command.option("--trace FILE.json", options->trace,
                  "Writes every event to this file, for Perfetto or chrome://tracing");
+  command
+      .flag("--backends", options->backends,
+            "Runs a model (.pt2) with the kernels and with each backend of this build, and says "
+            "which to choose")
+      .excludes(json);
   command.footer(R"(Inputs that are not given are random numbers, or zeros for integers.
 
 Examples:
   taper profile lenet.taper --dim batch=64 --threads 4
-  taper profile lenet.taper --by-time --trace lenet.json)");
+  taper profile lenet.taper --by-time --trace lenet.json
+  taper profile lenet.pt2 --backends --threads 2)");
   command.does([options, &out] { report(*options, out); });
 }
 

@@ -216,11 +216,18 @@ std::vector<std::byte> program_bytes(const std::filesystem::path& path,
     refuse_dims(path, choice);
     return io::read_file(path);
   }
+  emit::Report report;
+  return program_bytes(path, choice, ExportOptions{.exact = true, .name = path.stem().string()},
+                       report);
+}
+
+std::vector<std::byte> program_bytes(const std::filesystem::path& model, const ImportChoice& choice,
+                                     const ExportOptions& options, emit::Report& report) {
   Exporter exporter;
   UnknownDims unknown;
-  of_model(path, [&] { return add_model(exporter, "forward", path, choice, unknown); });
+  of_model(model, [&] { return add_model(exporter, "forward", model, choice, unknown); });
   unknown.require_none();
-  return exporter.write(ExportOptions{.exact = true, .name = path.stem().string()});
+  return exporter.write(options, &report);
 }
 
 std::optional<CallPositions> call_positions(const std::filesystem::path& path,

@@ -47,6 +47,10 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
 /// the bits of eager's results. Throws ExportError.
 std::vector<std::byte> program_bytes(const std::filesystem::path& path, const ImportChoice& choice);
 
+/// The bytes of a model as these options export it. Throws ExportError.
+std::vector<std::byte> program_bytes(const std::filesystem::path& model, const ImportChoice& choice,
+                                     const ExportOptions& options, emit::Report& report);
+
 /// The arguments and results of a model's call that its program has, and the results that are None.
 /// They are counted as in recorded calls. nullopt for a program, which does not know the others.
 struct CallPositions {

@@ -21,6 +21,10 @@ std::vector<std::byte> program_bytes(const std::filesystem::path& path, const Im
   if (is_exported_model(path)) refuse(path);
   return io::read_file(path);
 }
+std::vector<std::byte> program_bytes(const std::filesystem::path& model, const ImportChoice&,
+                                     const ExportOptions&, emit::Report&) {
+  refuse(model);
+}
 std::optional<CallPositions> call_positions(const std::filesystem::path&, const ImportChoice&) {
   return std::nullopt;
 }
