@@ -20,6 +20,12 @@ Tensor in_heads(const Tensor& x, int64_t heads, int64_t head_dim) {
   return x.reshape({x.size(0), x.size(1), heads, head_dim});
 }
 
+/// Of each head, or none. A GGUF file holds them as a weight.
+Tensor sinks_of(const Weights& attention, int64_t heads) {
+  const Tensor sinks = attention.vector_if({heads}, "sinks");
+  return sinks.defined() ? sinks : attention["sinks"].vector_if({heads}, "weight");
+}
+
 std::vector<float> powers(double first, double ratio, int64_t count) {
   std::vector<float> list;
   for (int64_t i = 0; i < count; ++i)
@@ -68,6 +74,7 @@ void Cache::write(const Tensor& keys, const Tensor& values, const Tensor& start)
 Attention::Attention(const Config& c, const Weights& weights, int64_t layer,
                      const AttentionOptions& options)
     : out(weights["out"], c.heads * c.head_dim, c.hidden, options.stored),
+      sinks(sinks_of(weights, c.heads)),
       cache(c.batch, c.kv_heads, c.capacity, c.head_dim),
       config_(c),
       layer_(layer),
@@ -92,7 +99,7 @@ void Attention::make_projections(const Weights& weights) {
 
 void Attention::make_norms(const Weights& weights) {
   using enum AttentionOptions::QkNorm;
-  if (options_.qk_norm == none) return;
+  if (options_.qk_norm == none || options_.qk_norm == unit) return;
   const int64_t d = config_.head_dim;
   const auto norm = [&](const char* part, int64_t heads) {
     const Ints sizes = options_.qk_norm == per_head    ? Ints{d}
@@ -134,28 +141,50 @@ CachedAttentionOptions Attention::scores() const {
   CachedAttentionOptions o;
   o.scale = config_.attention_scale;
   if (config_.scales_by_layer) o.scale /= static_cast<double>(layer_ + 1);
-  o.window = config_.is_windowed(layer_) ? config_.window : 0;
+  o.window = config_.is_windowed(layer_) && !config_.window_jumps ? config_.window : 0;
   o.softcap = config_.attention_softcap;
-  o.slopes = slopes;
+  o.slopes = slopes, o.sinks = sinks;
   return o;
 }
 
 /// (batch, heads, n, head_dim) -> (batch, n, heads, head_dim)
 Tensor Attention::attend(const Tensor& queries, const Step& step) {
-  if (!step.score_bias.defined())
+  const Tensor& bias = config_.is_windowed(layer_) && step.jumping_window.defined()
+                           ? step.jumping_window
+                           : step.score_bias;
+  if (!bias.defined())
     return attention_cached(queries, cache.key, cache.value, step.start, scores());
   const bool shares_keys = config_.kv_heads != config_.heads;
-  return scaled_dot_product_attention(queries, cache.key, cache.value, step.score_bias, 0, false,
+  return scaled_dot_product_attention(queries, cache.key, cache.value, bias, 0, false,
                                       config_.attention_scale, shares_keys)
       .transpose(1, 2);
 }
 
+void Attention::norm_heads(Heads& heads) {
+  using enum AttentionOptions::QkNorm;
+  if (options_.qk_norm == unit) {
+    const auto of_head = [&](const Tensor& x) {
+      return rms_norm(x, Dims{config_.head_dim}, {}, config_.norm_eps);
+    };
+    heads.q = of_head(heads.q), heads.k = of_head(heads.k);
+  } else if (q_norm && options_.qk_norm != all_heads) {
+    heads.q = (*q_norm)(heads.q), heads.k = (*k_norm)(heads.k);
+  }
+}
+
+/// K. Nakanishi, "Scalable-softmax is superior for attention", arXiv:2501.19399.
+Tensor Attention::by_temperature(const Tensor& queries, const Step& step) const {
+  if (config_.temperature_scale == 0 || config_.is_turned(layer_)) return queries;
+  const Tensor count = floor((step.positions.to(DType::f32) + 1) / config_.temperature_floor);
+  const Tensor factor = log1p(count) * config_.temperature_scale + 1;  // (batch, n)
+  return queries * factor.unsqueeze(1).unsqueeze(-1);
+}
+
 Tensor Attention::forward(const Tensor& x, const Step& step) {
   Heads heads = project(x);
-  const bool norms_heads = q_norm && options_.qk_norm != AttentionOptions::QkNorm::all_heads;
-  if (norms_heads) heads.q = (*q_norm)(heads.q), heads.k = (*k_norm)(heads.k);
+  norm_heads(heads);
   const Rotation& rotation = step.rotation_of(config_, layer_);
-  const Tensor queries = rotate(heads.q.transpose(1, 2), rotation);
+  const Tensor queries = by_temperature(rotate(heads.q.transpose(1, 2), rotation), step);
   const Tensor keys = rotate(heads.k.transpose(1, 2), rotation);
   cache.write(keys, heads.v.transpose(1, 2), step.start);
   const Tensor y = attend(queries, step);

@@ -31,8 +31,14 @@ struct AttentionOptions {
   Projections projections = Projections::separate;
   Linear::Stored stored = Linear::Stored::out_in;
   /// Norms of queries and keys: none, of each head, of all heads together, of each head with its
-  /// own weights.
-  enum class QkNorm : uint8_t { none, per_head, all_heads, own_weights } qk_norm = QkNorm::none;
+  /// own weights, of each head without weights.
+  enum class QkNorm : uint8_t {
+    none,
+    per_head,
+    all_heads,
+    own_weights,
+    unit
+  } qk_norm = QkNorm::none;
   Norm::Kind norm = Norm::Kind::rms;
   bool alibi = false;  ///< scores fall with the distance
 };
@@ -47,9 +53,9 @@ class Attention : public nn::Module {
   std::unique_ptr<Linear> q, k, v, qkv;
   Linear out;
   std::unique_ptr<Norm> q_norm, k_norm;
-  Tensor slopes;
+  Tensor slopes, sinks;
   Cache cache;
-  TAPER_LAYER(q, k, v, qkv, out, q_norm, k_norm, slopes, cache)
+  TAPER_LAYER(q, k, v, qkv, out, q_norm, k_norm, slopes, sinks, cache)
 
   /// x (batch, n, hidden) -> (batch, n, hidden)
   Tensor forward(const Tensor& x, const Step& step);
@@ -67,6 +73,8 @@ class Attention : public nn::Module {
   Heads split_groups(const Tensor& joint) const;
   void make_projections(const Weights& weights);
   void make_norms(const Weights& weights);
+  void norm_heads(Heads& heads);
+  Tensor by_temperature(const Tensor& queries, const Step& step) const;
   eager::CachedAttentionOptions scores() const;
   Tensor attend(const Tensor& queries, const Step& step);
 

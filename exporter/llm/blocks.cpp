@@ -56,11 +56,11 @@ PlainMlp::PlainMlp(const Config& c, const Weights& weights, Linear::Stored store
 }
 Tensor PlainMlp::forward(const Tensor& x) { return down(activate(activation, up(x))); }
 
-GatedMlp::GatedMlp(const Config& c, const Weights& weights)
+GatedMlp::GatedMlp(const Config& c, const Weights& weights, int64_t width)
     : activation(c.activation),
-      gate(weights["gate"], c.hidden, c.mlp),
-      up(weights["up"], c.hidden, c.mlp),
-      down(weights["down"], c.mlp, c.hidden) {
+      gate(weights["gate"], c.hidden, width > 0 ? width : c.mlp),
+      up(weights["up"], c.hidden, width > 0 ? width : c.mlp),
+      down(weights["down"], width > 0 ? width : c.mlp, c.hidden) {
   set_names();
 }
 Tensor GatedMlp::forward(const Tensor& x) { return down(activate(activation, gate(x)) * up(x)); }
@@ -74,39 +74,6 @@ JointGatedMlp::JointGatedMlp(const Config& c, const Weights& weights)
 Tensor JointGatedMlp::forward(const Tensor& x) {
   const std::vector<Tensor> halves = chunk(gate_up(x), 2, -1);
   return down(activate(activation, halves[0]) * halves[1]);
-}
-
-Experts::Experts(const Config& c, const Weights& layer)
-    : router(layer["router"], c.hidden, c.experts),
-      gate(layer["experts.gate"].stack(c.experts, c.expert_mlp, c.hidden)),
-      up(layer["experts.up"].stack(c.experts, c.expert_mlp, c.hidden)),
-      down(layer["experts.down"].stack(c.experts, c.hidden, c.expert_mlp)),
-      activation_(c.activation),
-      count_(c.experts),
-      per_token_(c.experts_per_token),
-      normalizes_(c.normalizes_experts) {
-  set_names();
-}
-
-Tensor Experts::forward(const Tensor& input) {
-  const Dim tokens = input.size(0) * input.size(1), hidden = input.size(2);
-  const Tensor x = input.reshape({tokens, hidden});
-  auto [shares, chosen] = topk(softmax(router(x), -1), per_token_);
-  if (normalizes_) shares = shares / sum(shares, {-1}, true);
-
-  // a row for each token and expert, sorted by experts
-  const Tensor expert = chosen.reshape({tokens * per_token_}), order = argsort(expert);
-  const Tensor rows = index_select(x, 0, floor_divide(order, per_token_));
-  const Tensor counts = sum(eq(expert.unsqueeze(1), arange(count_, DType::i64)), {0});
-  const Tensor ends = cumsum(counts, 0).to(DType::i32);
-  const auto product = [&](const Tensor& a, const Weight& w) {
-    return grouped_mm(a, w.widened().transpose(1, 2), ends);
-  };
-  const Tensor y = product(activate(activation_, product(rows, gate)) * product(rows, up), down);
-
-  // back to the order of the tokens
-  const Tensor parts = index_select(y, 0, argsort(order)).reshape({tokens, per_token_, hidden});
-  return sum(parts * shares.unsqueeze(-1), {1}).reshape(input.sizes());
 }
 
 }  // namespace taper::llm

@@ -1,5 +1,5 @@
-// The small parts of language models: projections, norms, the MLP and the mixture of experts. Each
-// takes its weights from a `Weights` when it is made.
+// The small parts of language models: projections, norms and the MLP. Each takes its weights from a
+// `Weights` when it is made.
 #pragma once
 #include <string>
 
@@ -90,7 +90,8 @@ class PlainMlp : public TokenBlock {
 /// down(act(gate(x)) up(x)). N. Shazeer, "GLU variants improve transformer", arXiv:2002.05202.
 class GatedMlp : public TokenBlock {
  public:
-  GatedMlp(const Config& config, const Weights& weights);
+  /// `width`: features between the projections; 0: those of the configuration.
+  GatedMlp(const Config& config, const Weights& weights, int64_t width = 0);
   std::string activation;
   Linear gate, up, down;
   TAPER_LAYER(gate, up, down)
@@ -105,23 +106,6 @@ class JointGatedMlp : public TokenBlock {
   Linear gate_up, down;
   TAPER_LAYER(gate_up, down)
   Tensor forward(const Tensor& x) override;
-};
-
-/// Gated MLPs of which a router chooses a few for each token. The tokens of an expert are one
-/// product, so the work is that of the chosen experts. A. Jiang and others, "Mixtral of experts",
-/// arXiv:2401.04088.
-class Experts : public TokenBlock {
- public:
-  Experts(const Config& config, const Weights& layer);
-  Linear router;
-  Weight gate, up, down;  ///< (experts, out, in)
-  TAPER_LAYER(router, gate, up, down)
-  Tensor forward(const Tensor& x) override;
-
- private:
-  std::string activation_;
-  int64_t count_, per_token_;
-  bool normalizes_;
 };
 
 }  // namespace taper::llm

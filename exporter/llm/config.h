@@ -30,22 +30,35 @@ struct Config {
   Rotary local_rotary;  ///< of windowed layers; without frequencies: as the others
   int64_t window = 0;   ///< positions that a windowed layer sees
   std::vector<bool> windowed;  ///< by layer
+  bool window_jumps = false;   ///< a windowed layer sees the multiple of `window` before, and later
+  std::vector<bool> turned;    ///< by layer: with the rotary embedding; empty: all
+  int64_t position_offset = 0;  ///< rows in front of the table of learned positions
+  /// Layers that are not turned scale a query at position p by
+  /// 1 + scale log(1 + floor((p + 1) / floor)); scale 0: they do not.
+  double temperature_scale = 0, temperature_floor = 1;
 
   // ---- experts ----
   int64_t experts = 0, experts_per_token = 0, expert_mlp = 0;
-  bool normalizes_experts = false;  ///< the weights of a token's experts add up to 1
-  std::vector<bool> sparse;         ///< by layer: experts instead of one MLP
+  bool normalizes_experts = false;   ///< the weights of a token's experts add up to 1
+  bool scales_expert_input = false;  ///< a token goes in times the sigmoid of its score (Llama 4)
+  int64_t shared_mlp = 0;            ///< of the expert of all tokens; 0: there is none
+  double gate_limit = 0, gate_slope = 1;  ///< of gpt-oss: see Experts; limit 0: as elsewhere
+  std::vector<bool> sparse;               ///< by layer: experts instead of one MLP
 
   // ---- of single families ----
   bool parallel = false;             ///< attention and MLP read the same input
   bool qk_norm = false;              ///< queries and keys are normalised
+  bool qkv_by_group = false;         ///< of a joint projection: see Projections (GPT-BigCode)
   bool two_norms = false;            ///< a parallel block has a norm for each part (Falcon)
   bool residual_after_norm = false;  ///< the residual is the normalised input (Bloom)
   bool scales_by_layer = false;      ///< scores are divided by the layer's number (GPT-2)
+  bool unit_heads = false;           ///< turned queries and keys have a mean square of 1 (Llama 4)
   std::vector<bool> convolutional;   ///< by layer: a short convolution instead of attention (LFM2)
   int64_t token_types = 0;           ///< kinds of tokens with an embedding each (BERT)
   int64_t kernel = 0;                ///< of convolutions
-  int64_t inner = 0, state = 0, step_rank = 0;  ///< of state-space blocks (Mamba)
+  int64_t inner = 0, state = 0, step_rank = 0;  ///< of state-space blocks (Mamba, RWKV)
+  int64_t groups = 0;                           ///< of heads that share B and C (Mamba 2)
+  double least_step = 0, most_step = 0;         ///< bounds of time steps (Mamba 2)
 
   // ---- of models that read a source ----
   int64_t source_capacity = 0;   ///< positions of the caches of cross attention
@@ -63,8 +76,8 @@ struct Config {
   bool is_windowed(int64_t layer) const {
     return window > 0 && windowed[static_cast<size_t>(layer)];
   }
-  const Rotary& rotary_of(int64_t layer) const {
-    return is_windowed(layer) && !local_rotary.frequencies.empty() ? local_rotary : rotary;
+  bool is_turned(int64_t layer) const {
+    return turned.empty() || turned[static_cast<size_t>(layer)];
   }
 };
 

@@ -27,6 +27,14 @@ class Keys {
   int64_t integer(Names names, int64_t otherwise) const {
     return integer_if(names).value_or(otherwise);
   }
+  /// At least 1: a divisor.
+  int64_t positive(Names names, int64_t otherwise) const {
+    const int64_t value = integer(names, otherwise);
+    if (value < 1)
+      throw ExportError(std::string("config: ") + *names.begin() + " must be positive, it is " +
+                        std::to_string(value));
+    return value;
+  }
   double number(Names names, double otherwise) const {
     return number_if(names).value_or(otherwise);
   }

@@ -54,7 +54,8 @@ Decoder::Decoder(const Config& c, const Weights& weights, const Family& family)
     throw ExportError("the model has learned positions for " + std::to_string(c.context) +
                       " tokens; a context of " + std::to_string(c.capacity) + " is too long");
   if (weights["positions"].has())
-    learned_positions = std::make_unique<Embedding>(weights["positions"], c.context, c.hidden);
+    learned_positions =
+        std::make_unique<Embedding>(weights["positions"], c.context + c.position_offset, c.hidden);
   if (weights["embedding_norm"].has()) embedding_norm = make_norm("embedding_norm");
   if (c.distance_buckets > 0)
     relative_bias =
@@ -77,7 +78,8 @@ Step Decoder::step(const Tensor& ids, const Tensor& start) const {
           rotary_.at(positions),
           local_rotary_.at(positions),
           relative_bias ? score_bias(positions) : Tensor(),
-          {}};
+          {},
+          jumping_window(positions)};
 }
 
 /// Of the whole cache: later positions are hidden.
@@ -87,11 +89,26 @@ Tensor Decoder::score_bias(const Tensor& positions) const {
   return masked_fill(relative_bias->at(positions, keys), later, -INFINITY);
 }
 
+Tensor Decoder::place_in_table(const Tensor& positions) const {
+  return config.position_offset == 0 ? positions : positions + config.position_offset;
+}
+
+/// Hides later positions, and those in front of the query's window. Undefined if there is only one
+/// such window.
+Tensor Decoder::jumping_window(const Tensor& positions) const {
+  if (!config.window_jumps || config.window == 0 || config.capacity <= config.window) return {};
+  const Tensor keys = arange(config.capacity, DType::i64);
+  const Tensor at = positions.unsqueeze(1).unsqueeze(-1);  // (batch, 1, n, 1)
+  const Tensor first = floor_divide(at, config.window) * config.window;
+  const Tensor hidden = logical_or(gt(keys, at), lt(keys, first));
+  return masked_fill(zeros_like(hidden, DType::f32), hidden, -INFINITY);
+}
+
 Tensor Decoder::embed(const Tensor& ids, const Step& step, const Tensor& features) {
   Tensor x = (*embedding)(ids);
   if (features.defined()) x = put_features(x, eq(ids, config.image_token), features);
   if (config.embedding_scale != 1) x = x * config.embedding_scale;
-  if (learned_positions) x = x + (*learned_positions)(step.positions);
+  if (learned_positions) x = x + (*learned_positions)(place_in_table(step.positions));
   return embedding_norm ? (*embedding_norm)(x) : x;
 }
 

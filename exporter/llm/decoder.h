@@ -61,6 +61,8 @@ class Decoder : public nn::Module {
  private:
   Step step(const Tensor& ids, const Tensor& start) const;
   Tensor score_bias(const Tensor& positions) const;
+  Tensor place_in_table(const Tensor& positions) const;
+  Tensor jumping_window(const Tensor& positions) const;
   Tensor embed(const Tensor& ids, const Step& step, const Tensor& features);
   Tensor logits(const Tensor& x);
 

@@ -7,8 +7,9 @@
 namespace taper::llm {
 
 const Family& family_named(const std::string& name) {
-  static const Family* const all[] = {&llama, &gemma, &olmo, &cohere,   &phi,  &falcon,
-                                      &neox,  &bloom, &gpt2, &stablelm, &lfm2, &mamba};
+  static const Family* const all[] = {&llama,    &gemma, &olmo,  &cohere, &phi,
+                                      &falcon,   &neox,  &bloom, &glm,    &gpt2,
+                                      &stablelm, &lfm2,  &mamba, &mamba2, &rwkv};
   std::string known;
   for (const Family* family : all)
     for (const std::string& n : family->names) {

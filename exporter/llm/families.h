@@ -20,8 +20,8 @@ struct Family {
                                               int64_t layer);
 };
 
-extern const Family llama, gemma, olmo, cohere, phi, falcon, neox, bloom, gpt2, stablelm, lfm2,
-    mamba;
+extern const Family llama, gemma, olmo, cohere, phi, falcon, neox, bloom, glm, gpt2, stablelm, lfm2,
+    mamba, mamba2, rwkv;
 
 /// Of models that read a source. Only `load_seq2seq` makes them.
 extern const Family t5_decoder, whisper_decoder;

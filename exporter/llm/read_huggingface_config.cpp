@@ -47,15 +47,16 @@ RotaryScaling scaling_of(const json& rope, const Keys& config, const Config& c) 
 }
 
 void read_rotary(const Keys& keys, Config& c) {
-  if (is(c, {"gpt2", "bloom", "mamba"})) return;
+  if (is(c, {"gpt2", "gpt_bigcode", "opt", "bloom", "mamba", "mamba2", "rwkv"})) return;
   const json* given = keys.find({"rope_parameters"});
   const json rope = given != nullptr ? *given : old_rope_parameters(keys);
   const bool by_layer = rope.contains("full_attention");
   const json& full = by_layer ? rope["full_attention"] : rope;
-  const double part = Keys(full).number({"partial_rotary_factor"},
-                                        keys.number({"partial_rotary_factor", "rotary_pct"}, 1));
+  const double part = Keys(full).number(
+      {"partial_rotary_factor"},
+      keys.number({"partial_rotary_factor", "rotary_pct"}, is(c, {"glm", "glm4"}) ? 0.5 : 1));
   const auto dims = static_cast<int64_t>(static_cast<double>(c.head_dim) * part);
-  const bool interleaved = is(c, {"cohere"});
+  const bool interleaved = is(c, {"cohere", "cohere2", "glm", "glm4", "llama4_text", "ernie4_5"});
   c.rotary = make_rotary(scaling_of(full, keys, c), dims, interleaved);
   if (by_layer && rope.contains("sliding_attention")) {
     c.local_rotary = make_rotary(scaling_of(rope["sliding_attention"], keys, c), dims, interleaved);
@@ -63,39 +64,71 @@ void read_rotary(const Keys& keys, Config& c) {
     RotaryScaling local;
     local.theta = *theta;
     c.local_rotary = make_rotary(local, dims, interleaved);
+  } else if (is(c, {"olmo3"})) {
+    RotaryScaling local;
+    local.theta = scaling_of(full, keys, c).theta;
+    c.local_rotary = make_rotary(local, dims, interleaved);
   }
+}
+
+/// Some families name a window, and say apart from it whether there is one.
+bool has_optional_window(const Config& c) {
+  return is(c, {"qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "smollm3"});
+}
+
+/// In spite of its name, `no_rope_layers` has 1 for layers with a rotary embedding.
+bool is_turned_by_list(const Keys& keys, int64_t layer) {
+  const auto turned = keys.list<int64_t>({"no_rope_layers"});
+  if (turned.empty()) return (layer + 1) % keys.positive({"no_rope_layer_interval"}, 4) != 0;
+  return layer < static_cast<int64_t>(turned.size()) && turned[static_cast<size_t>(layer)] != 0;
 }
 
 /// Which layers see only a window, where no list says so.
 bool is_windowed_by_rule(const Keys& keys, const Config& c, int64_t layer) {
   if (is(c, {"gemma2"})) return layer % 2 == 0;
   if (is(c, {"gemma3_text"}))
-    return (layer + 1) % keys.integer({"sliding_window_pattern", "_sliding_window_pattern"}, 6) !=
+    return (layer + 1) % keys.positive({"sliding_window_pattern", "_sliding_window_pattern"}, 6) !=
            0;
-  if (is(c, {"qwen2", "qwen3", "qwen3_moe"}))
-    return layer >= keys.integer({"max_window_layers"}, c.layers);
+  if (is(c, {"cohere2", "olmo3"}))
+    return (layer + 1) % keys.positive({"sliding_window_pattern"}, 4) != 0;
+  if (is(c, {"gpt_oss"})) return layer % 2 == 0;
+  if (is(c, {"llama4_text"})) return is_turned_by_list(keys, layer);
+  if (has_optional_window(c)) return layer >= keys.integer({"max_window_layers"}, c.layers);
   return true;
 }
 
+/// Cohere 2's layers that see everything know no positions.
+bool is_turned(const Keys& keys, const Config& c, int64_t layer) {
+  if (is(c, {"cohere2"})) return c.windowed[static_cast<size_t>(layer)];
+  return !is(c, {"smollm3", "llama4_text"}) || is_turned_by_list(keys, layer);
+}
+
+bool is_sparse(const Keys& keys, const Config& c, int64_t layer) {
+  if (c.experts == 0) return false;
+  if (const auto sparse = keys.list<int64_t>({"moe_layers"}); !sparse.empty())
+    return std::ranges::find(sparse, layer) != sparse.end();
+  const auto dense = keys.list<int64_t>({"mlp_only_layers"});
+  const int64_t step = keys.positive({"decoder_sparse_step", "interleave_moe_layer_step"}, 1);
+  return std::ranges::find(dense, layer) == dense.end() && (layer + 1) % step == 0;
+}
+
 void read_layers(const Keys& keys, Config& c) {
-  c.window = keys.integer({"sliding_window"}, 0);
-  if (is(c, {"qwen2", "qwen3", "qwen3_moe"}) && !keys.flag({"use_sliding_window"}, false))
-    c.window = 0;
+  c.window = keys.integer({"sliding_window", "attention_chunk_size"}, 0);
+  c.window_jumps = is(c, {"llama4_text"});
+  if (has_optional_window(c) && !keys.flag({"use_sliding_window"}, false)) c.window = 0;
   const auto types = keys.list<std::string>({"layer_types"});
   if (!types.empty() && static_cast<int64_t>(types.size()) != c.layers)
     throw ExportError("config: layer_types has " + std::to_string(types.size()) + " entries for " +
                       std::to_string(c.layers) + " layers");
-  const auto dense = keys.list<int64_t>({"mlp_only_layers"});
-  const int64_t step = keys.integer({"decoder_sparse_step"}, 1);
   for (int64_t i = 0; i < c.layers; ++i) {
     const std::string type = types.empty() ? "" : types[static_cast<size_t>(i)];
-    if (!type.empty() && type != "full_attention" && type != "sliding_attention" && type != "conv")
+    const bool windowed = type == (c.window_jumps ? "chunked_attention" : "sliding_attention");
+    if (!type.empty() && type != "full_attention" && !windowed && type != "conv")
       throw ExportError("config: layers of type " + type + " are not supported");
-    c.windowed.push_back(types.empty() ? is_windowed_by_rule(keys, c, i)
-                                       : type == "sliding_attention");
+    c.windowed.push_back(types.empty() ? is_windowed_by_rule(keys, c, i) : windowed);
+    c.turned.push_back(is_turned(keys, c, i));
     c.convolutional.push_back(type == "conv");
-    c.sparse.push_back(c.experts > 0 && std::ranges::find(dense, i) == dense.end() &&
-                       (i + 1) % std::max<int64_t>(step, 1) == 0);
+    c.sparse.push_back(is_sparse(keys, c, i));
   }
 }
 
@@ -104,7 +137,17 @@ void read_experts(const Keys& keys, Config& c) {
   if (c.experts == 0) return;
   c.experts_per_token = keys.integer({"num_experts_per_tok"});
   c.expert_mlp = keys.integer({"moe_intermediate_size"}, c.mlp);
-  c.normalizes_experts = is(c, {"mixtral"}) || keys.flag({"norm_topk_prob"}, false);
+  c.normalizes_experts = is(c, {"mixtral", "gpt_oss"}) || keys.flag({"norm_topk_prob"}, false);
+  if (is(c, {"qwen2_moe"})) c.shared_mlp = keys.integer({"shared_expert_intermediate_size"});
+  if (is(c, {"llama4_text"})) {
+    c.scales_expert_input = true;
+    c.expert_mlp = c.shared_mlp = c.mlp;
+    c.mlp = keys.integer({"intermediate_size_mlp"});
+  }
+  if (is(c, {"gpt_oss"})) {
+    c.gate_limit = keys.number({"swiglu_limit"}, 7);
+    c.gate_slope = keys.number({"swiglu_alpha"}, 1.702);
+  }
 }
 
 void read_scales(const Keys& keys, Config& c) {
@@ -121,7 +164,12 @@ void read_scales(const Keys& keys, Config& c) {
   c.embedding_scale = keys.number({"embedding_multiplier"}, 1);
   if (is(c, {"gemma", "gemma2", "gemma3_text"}))
     c.embedding_scale = std::sqrt(static_cast<double>(c.hidden));
-  c.logit_scale = keys.number({"logit_scale"}, 1) / keys.number({"logits_scaling"}, 1);
+  const double usual = is(c, {"cohere", "cohere2"}) ? 0.0625 : 1;
+  c.logit_scale = keys.number({"logit_scale"}, usual) / keys.number({"logits_scaling"}, 1);
+  if (is(c, {"llama4_text"}) && keys.flag({"attn_temperature_tuning"}, true)) {
+    c.temperature_scale = keys.number({"attn_scale"}, 0.1);
+    c.temperature_floor = keys.number({"floor_scale"}, 8192);
+  }
 }
 
 /// LFM2's configuration states the size before this rule.
@@ -136,14 +184,18 @@ void read_sizes(const Keys& keys, Config& c) {
   c.vocabulary = keys.integer({"vocab_size"});
   c.hidden = keys.integer({"hidden_size", "n_embd", "n_embed", "d_model"});
   c.layers = keys.integer({"num_hidden_layers", "n_layer", "num_layers"});
-  c.context = keys.integer({"max_position_embeddings", "n_positions"}, 2048);
-  c.mlp = keys.integer({"intermediate_size", "ffn_hidden_size", "n_inner", "block_ff_dim"},
-                       4 * c.hidden);
-  if (is(c, {"mamba"})) return;
+  c.context = keys.integer({"max_position_embeddings", "n_positions", "context_length"}, 2048);
+  c.mlp = keys.integer(
+      {"intermediate_size", "ffn_hidden_size", "ffn_dim", "n_inner", "block_ff_dim"}, 4 * c.hidden);
+  if (is(c, {"mamba", "mamba2", "rwkv"})) return;
   if (is(c, {"lfm2"}) && keys.flag({"block_auto_adjust_ff_dim"}, true)) adjust_mlp(keys, c);
   c.heads = keys.integer({"num_attention_heads", "n_head"});
   if (c.heads < 1) throw ExportError("config: num_attention_heads must be positive");
   c.kv_heads = keys.integer({"num_key_value_heads"}, c.heads);
+  if (is(c, {"gpt_bigcode"})) {
+    c.qkv_by_group = !keys.flag({"multi_query"}, true);
+    c.kv_heads = c.qkv_by_group ? c.heads : 1;
+  }
   if (is(c, {"falcon"})) {
     const bool grouped = keys.flag({"new_decoder_architecture"}, false);
     c.kv_heads = grouped                            ? keys.integer({"num_kv_heads"}, c.heads)
@@ -153,6 +205,20 @@ void read_sizes(const Keys& keys, Config& c) {
   c.head_dim = keys.integer({"head_dim"}, c.hidden / c.heads);
 }
 
+/// The smallest OPT but one has norms behind its parts and a narrower embedding.
+void read_opt(const Keys& keys, Config& c) {
+  c.position_offset = 2;
+  if (!keys.flag({"do_layer_norm_before"}, true))
+    throw ExportError(
+        "config: do_layer_norm_before is false, and norms behind attention are not "
+        "supported here");
+  if (keys.integer({"word_embed_proj_dim"}, c.hidden) != c.hidden)
+    throw ExportError(
+        "config: word_embed_proj_dim differs from hidden_size, which is not "
+        "supported");
+  keys.refuse({"_remove_final_layer_norm"}, "a model without its last norm");
+}
+
 void read_flags(const Keys& keys, Config& c) {
   c.parallel = keys.flag({"use_parallel_residual", "parallel_attn"}, is(c, {"gpt_neox", "falcon"}));
   c.two_norms = keys.flag({"new_decoder_architecture"}, false) &&
@@ -160,14 +226,37 @@ void read_flags(const Keys& keys, Config& c) {
   if (c.two_norms) c.parallel = true;
   c.residual_after_norm = keys.flag({"apply_residual_connection_post_layernorm"}, false);
   c.qk_norm = keys.flag({"use_qk_norm", "qk_layernorm"}, false);
+  c.unit_heads = is(c, {"llama4_text"}) && keys.flag({"use_qk_norm"}, true);
+  if (is(c, {"opt"})) read_opt(keys, c);
   keys.refuse({"alibi"}, "Falcon with ALiBi");
   keys.refuse({"use_bidirectional_attention"}, "attention to later tokens");
   keys.refuse({"add_cross_attention"}, "cross attention");
   if (is(c, {"stablelm", "phi"})) keys.refuse({"qk_layernorm"}, "a norm of queries and keys here");
 }
 
+/// Its files may write the bound of time steps as Infinity, which is no number in JSON.
+double bound(const json& limits, size_t place, double otherwise) {
+  return limits.size() > place && limits[place].is_number() ? limits[place].get<double>()
+                                                            : otherwise;
+}
+
+void read_mamba2(const Keys& keys, Config& c) {
+  c.state = keys.positive({"state_size"}, 128), c.groups = keys.positive({"n_groups"}, 8);
+  c.heads = c.kv_heads = keys.positive({"num_heads"}, 128);
+  c.head_dim = keys.positive({"head_dim"}, 64);
+  c.inner = c.heads * c.head_dim;
+  const json* limits = keys.find({"time_step_limit"});
+  const json all = limits != nullptr ? *limits : json::array();
+  c.least_step = bound(all, 0, 0), c.most_step = bound(all, 1, INFINITY);
+  if (c.inner != keys.integer({"expand"}, 2) * c.hidden)
+    throw ExportError("config: num_heads times head_dim must be expand times hidden_size");
+  if (c.heads % c.groups != 0) throw ExportError("config: n_groups must divide num_heads");
+}
+
 void read_state_space(const Keys& keys, Config& c) {
   c.kernel = keys.integer({"conv_kernel", "conv_L_cache"}, 0);
+  if (is(c, {"mamba2"})) read_mamba2(keys, c);
+  if (is(c, {"rwkv"})) c.inner = c.hidden;
   if (!is(c, {"mamba"})) return;
   c.inner = keys.integer({"intermediate_size"}, keys.integer({"expand"}, 2) * c.hidden);
   c.state = keys.integer({"state_size"});
@@ -175,8 +264,8 @@ void read_state_space(const Keys& keys, Config& c) {
 }
 
 bool is_tied_by_default(const Config& c) {
-  return is(
-      c, {"gemma", "gemma2", "gemma3_text", "gpt2", "bloom", "falcon", "cohere", "mamba", "lfm2"});
+  return is(c, {"gemma", "gemma2", "gemma3_text", "gpt2", "gpt_bigcode", "bloom", "falcon",
+                "cohere", "cohere2", "ernie4_5", "opt", "smollm3", "starcoder2", "mamba", "lfm2"});
 }
 
 }  // namespace
@@ -198,13 +287,16 @@ Config read_config(const json& file) {
   (void)family_named(c.family);
   read_sizes(keys, c);
   check(c);  // what follows computes with the sizes
-  c.norm_eps =
-      keys.number({"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps"}, 1e-5);
-  const char* gelu =
-      is(c, {"gemma", "gemma2", "gemma3_text", "bloom"}) ? "gelu_pytorch_tanh" : "silu";
+  c.norm_eps = keys.number(
+      {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon"}, 1e-5);
+  const char* usual =
+      is(c, {"gemma", "gemma2", "gemma3_text", "bloom", "gpt_bigcode", "starcoder2"})
+          ? "gelu_pytorch_tanh"
+      : is(c, {"opt"}) ? "relu"
+                       : "silu";
   // Gemma's code reads hidden_activation, whatever hidden_act says
   c.activation = activation_named(
-      keys.text({"hidden_activation", "hidden_act", "activation_function", "activation"}, gelu));
+      keys.text({"hidden_activation", "hidden_act", "activation_function", "activation"}, usual));
   c.tied = keys.flag({"tie_word_embeddings"}, is_tied_by_default(c));
   read_flags(keys, c);
   read_rotary(keys, c);

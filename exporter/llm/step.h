@@ -32,10 +32,13 @@ struct Step {
   Tensor start;      ///< i64 (batch): the position of the first new token of each row
   Tensor positions;  ///< i64 (batch, n)
   Rotation rotation, local_rotation;
-  Tensor score_bias;   ///< f32 (batch, heads, n, capacity), in place of positions; or undefined
-  Tensor source_last;  ///< i64 (batch): the last position of a source, for cross attention
+  Tensor score_bias;      ///< f32 (batch, heads, n, capacity), in place of positions; or undefined
+  Tensor source_last;     ///< i64 (batch): the last position of a source, for cross attention
+  Tensor jumping_window;  ///< f32 (batch, 1, n, capacity): of windows that jump; or undefined
 
   const Rotation& rotation_of(const Config& config, int64_t layer) const {
+    static const Rotation none;
+    if (!config.is_turned(layer)) return none;
     return config.is_windowed(layer) && local_rotation.defined() ? local_rotation : rotation;
   }
 };

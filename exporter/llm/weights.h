@@ -80,6 +80,10 @@ class Weights {
   Weight matrix(int64_t rows, int64_t columns, const std::string& suffix = "weight") const;
   /// A weight of few numbers, in f32. `suffix`: "bias".
   Tensor vector(const Ints& sizes, const std::string& suffix = "weight") const;
+  /// A weight of any number of dimensions, in its stored form.
+  Tensor tensor(const Ints& sizes, const std::string& suffix) const {
+    return checkpoint_->read(name_of(suffix), sizes);
+  }
   /// Undefined if the file has none.
   Tensor vector_if(const Ints& sizes, const std::string& suffix) const;
   /// One matrix for each of `count` experts: (count, rows, columns).

@@ -1,6 +1,8 @@
 #include "taper/exporter/importers/huggingface/folder.h"
 
+#include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "taper/exporter/io/file.h"
 #include "taper/runtime/extension/module/mapped_file.h"
@@ -17,6 +19,31 @@ void require_plain_name(const std::string& shard, const std::filesystem::path& i
     throw io::FileError(index.string() + ": the shard \"" + shard + "\" is no name of a file");
 }
 
+/// What Python writes for numbers that JSON lacks.
+std::string_view odd_number_at(std::string_view json) {
+  for (const std::string_view name : {"Infinity", "NaN"})
+    if (json.starts_with(name)) return name;
+  return {};
+}
+
+/// With such numbers as texts.
+std::string with_quoted_numbers(std::string_view json) {
+  std::string out;
+  bool in_text = false;
+  while (!json.empty()) {
+    size_t count = odd_number_at(json).size();
+    if (count > 0 && !in_text) {
+      out.append("\"").append(json.substr(0, count)).append("\"");
+    } else {
+      count = in_text && json[0] == '\\' ? 2 : 1;
+      if (json[0] == '"') in_text = !in_text;
+      out += json.substr(0, count);
+    }
+    json.remove_prefix(std::min(count, json.size()));
+  }
+  return out;
+}
+
 }  // namespace
 
 nlohmann::json read_json_object(const std::filesystem::path& file) {
@@ -25,13 +52,14 @@ nlohmann::json read_json_object(const std::filesystem::path& file) {
   if (!failed && size > largest_json)
     throw io::FileError(file.string() + ": too large for a configuration");
   const io::Bytes bytes = io::read_file(file);
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  const std::string text =
+      with_quoted_numbers({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   const auto refuse_deep = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
     if (depth > deepest_json) throw io::FileError(file.string() + ": it is nested too deeply");
     return true;
   };
   try {
-    nlohmann::json json = nlohmann::json::parse(text, text + bytes.size(), refuse_deep);
+    nlohmann::json json = nlohmann::json::parse(text, refuse_deep);
     if (!json.is_object()) throw io::FileError(file.string() + ": it is no JSON object");
     return json;
   } catch (const nlohmann::json::exception& e) {

@@ -1,4 +1,5 @@
-// Cohere's Command R: attention and MLP read the same norm, and norms have no bias.
+// Cohere's Command R: attention and MLP read the same norm, and norms have no bias. In Command A
+// and R7B only the layers with a window turn positions.
 #include "taper/exporter/llm/decoder.h"
 #include "taper/exporter/llm/families.h"
 
@@ -34,6 +35,6 @@ class CohereLayer : public DecoderLayer {
 
 }  // namespace
 
-const Family cohere = {{"cohere"}, Family::FinalNorm::layer, make<CohereLayer>};
+const Family cohere = {{"cohere", "cohere2"}, Family::FinalNorm::layer, make<CohereLayer>};
 
 }  // namespace taper::llm

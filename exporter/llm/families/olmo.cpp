@@ -1,5 +1,5 @@
-// OLMo 2: norms stand behind attention and MLP, and queries and keys are normalised over all heads.
-// "2 OLMo 2 Furious", arXiv:2501.00656.
+// OLMo 2 and 3: norms stand behind attention and MLP, and queries and keys are normalised over all
+// heads. Most layers of OLMo 3 see a window. "2 OLMo 2 Furious", arXiv:2501.00656.
 #include "taper/exporter/llm/decoder.h"
 #include "taper/exporter/llm/families.h"
 
@@ -30,6 +30,6 @@ class OlmoLayer : public DecoderLayer {
 
 }  // namespace
 
-const Family olmo = {{"olmo2"}, Family::FinalNorm::rms, make<OlmoLayer>};
+const Family olmo = {{"olmo2", "olmo3"}, Family::FinalNorm::rms, make<OlmoLayer>};
 
 }  // namespace taper::llm

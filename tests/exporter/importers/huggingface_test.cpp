@@ -38,6 +38,16 @@ std::string refusal(const std::filesystem::path& folder) {
   return "";
 }
 
+TEST(model_folder, reads_numbers_that_only_python_writes) {
+  const std::filesystem::path file = tests::scratch_file("numbers.json");
+  write(file, R"({"limits": [0.0, Infinity, NaN], "Infinity": "a \" NaN \\", "x": 1})");
+  const nlohmann::json json = read_json_object(file);
+  EXPECT_EQ(json["limits"][1], "Infinity");
+  EXPECT_EQ(json["limits"][2], "NaN");
+  EXPECT_EQ(json["Infinity"], "a \" NaN \\");
+  EXPECT_EQ(json["x"], 1);
+}
+
 TEST(model_folder, maps_all_shards_of_the_index) {
   const Folder folder(folder_with(
       "two", R"({"weight_map": {"a": "a.safetensors", "b": "b.safetensors"}})", R"({"x": 1})"));

@@ -1,0 +1,77 @@
+"""The small models that record.py makes: sizes that show what is special about each family."""
+from transformers import (AutoModelForCausalLM, Cohere2Config, Glm4Config, GlmConfig, GptOssConfig, Llama4ForCausalLM,
+                          Llama4TextConfig, Mamba2Config, ModernBertConfig, ModernBertModel, Olmo3Config, OPTConfig,
+                          Qwen2MoeConfig, RwkvConfig, SmolLM3Config, Starcoder2Config, Ernie4_5Config, GPTBigCodeConfig)
+
+COMMON = dict(vocab_size=48, hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+              intermediate_size=48, max_position_embeddings=64, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+
+
+def causal(config, **more):
+    return config, AutoModelForCausalLM.from_config, AutoModelForCausalLM.from_pretrained
+
+
+def common(**more):
+    return {k: v for k, v in (COMMON | more).items() if v is not None}
+
+
+FAMILIES = {
+    "smollm3": causal(SmolLM3Config(**common(num_hidden_layers=4))),
+    "qwen2_moe": causal(Qwen2MoeConfig(**common(moe_intermediate_size=24, shared_expert_intermediate_size=40, num_experts=6,
+                                                num_experts_per_tok=2, mlp_only_layers=[1]))),
+    "opt": causal(OPTConfig(**common(num_key_value_heads=None, intermediate_size=None), ffn_dim=48, word_embed_proj_dim=32)),
+    "starcoder2": causal(Starcoder2Config(**common(sliding_window=9))),
+    "gpt_bigcode": causal(GPTBigCodeConfig(vocab_size=48, n_positions=64, n_embd=32, n_layer=2, n_head=4, n_inner=48)),
+    "gpt_oss": causal(GptOssConfig(**common(head_dim=8, sliding_window=9, num_local_experts=6, num_experts_per_tok=2,
+                                            swiglu_limit=1.0,
+                                            rope_parameters=dict(rope_type="yarn", rope_theta=150000.0, factor=4.0,
+                                                                 beta_fast=32.0, beta_slow=1.0, truncate=False,
+                                                                 original_max_position_embeddings=16)))),
+    "cohere2": causal(Cohere2Config(**common(num_hidden_layers=4, sliding_window=9), logit_scale=0.5)),
+    "olmo3": causal(Olmo3Config(**common(num_hidden_layers=4, sliding_window=9))),
+    "ernie4_5": causal(Ernie4_5Config(**common(head_dim=12, use_bias=True))),
+    "glm": causal(GlmConfig(**common(head_dim=8, attention_bias=True))),
+    "glm4": causal(Glm4Config(**common(head_dim=8, attention_bias=True))),
+    "llama4_text": (Llama4TextConfig(**common(num_hidden_layers=4, head_dim=8, intermediate_size=24, intermediate_size_mlp=40,
+                                              num_local_experts=4, num_experts_per_tok=1, interleave_moe_layer_step=2,
+                                              attention_chunk_size=16, floor_scale=8)),
+                    Llama4ForCausalLM, Llama4ForCausalLM.from_pretrained),
+    "mamba2": causal(Mamba2Config(vocab_size=48, hidden_size=32, num_hidden_layers=3, num_heads=8, head_dim=8, expand=2,
+                                  state_size=6, n_groups=2, chunk_size=16, pad_token_id=0, bos_token_id=1, eos_token_id=2)),
+    "rwkv": causal(RwkvConfig(vocab_size=48, hidden_size=32, num_hidden_layers=3,
+                              intermediate_size=48, context_length=64)),
+}
+
+ENCODERS = {
+    "modernbert": (ModernBertConfig(**common(num_hidden_layers=4, num_key_value_heads=None), local_attention=9,
+                                    global_attn_every_n_layers=3),
+                   ModernBertModel, ModernBertModel.from_pretrained),
+}
+
+
+def rule_of(name, sizes, config):
+    """Center and scale: logits have a standard deviation of about 3, and every part counts."""
+    tied = getattr(config, "tie_word_embeddings", False)
+    last = name.split(".")[-1]
+    if last in ("A_log", "dt_bias"):
+        return 0.0, 1.0
+    if last in ("time_decay", "time_first"):
+        return -0.5, 1.0
+    if last.startswith("time_mix"):
+        return 0.5, 0.5
+    if last == "D":
+        return 1.0, 0.5
+    if last == "sinks":
+        return 0.5, 1.0
+    if "bias" in last:
+        return 0.0, 0.25
+    if len(sizes) == 1:
+        return 1.0, 0.25
+    if "lm_head" in name or "head.weight" == name or (tied and "embed" in name and "position" not in name):
+        return 0.0, round(3 * (3 / sizes[-1]) ** 0.5, 4)
+    if "embed" in name or "wte" in name or "wpe" in name:
+        return 0.0, 1.0
+    if "conv1d" in name:
+        return 0.2, 0.6
+    inputs = sizes[-2] if len(sizes) == 3 else sizes[-1]
+    return 0.0, round((6 / inputs) ** 0.5, 4)

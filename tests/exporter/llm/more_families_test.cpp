@@ -1,0 +1,38 @@
+// Families that hf_tiny lacks, against what transformers gave for small models of them: in eager
+// and as a program.
+#include "taper/exporter/llm/golden.h"
+#include "taper/exporter/llm/program.h"
+#include "taper/tests/exporter/llm/formula_model.h"
+
+namespace taper::llm {
+namespace {
+
+using tests::formula_golden, tests::formula_model;
+
+const char* const names[] = {"cohere2", "ernie4_5",    "glm",     "glm4",      "gpt_bigcode",
+                             "gpt_oss", "llama4_text", "mamba2",  "olmo3",     "opt",
+                             "rwkv",    "qwen2_moe",   "smollm3", "starcoder2"};
+
+void expect_passed(const std::vector<Compared>& results, size_t count) {
+  EXPECT_EQ(results.size(), count);
+  for (const Compared& r : results)
+    EXPECT_TRUE(r.passed()) << r.name << ": " << r.difference << ", allowed are " << r.tolerance;
+}
+
+class recorded_family : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(of_transformers, recorded_family, testing::ValuesIn(names),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(recorded_family, gives_the_recorded_results_in_eager_and_as_a_program) {
+  const Model model = load(formula_model(GetParam()).string());
+  const io::SafeTensors golden = formula_golden(GetParam());
+  EagerRunner eager_runner(*model.decoder);
+  expect_passed(compare_with_golden(eager_runner, golden), 5);
+  Exporter exporter;
+  add_methods(exporter, *model.decoder, {.chunk = 64, .all_logits = true});
+  ProgramRunner program(exporter.write(ExportOptions{.exact = true}));
+  expect_passed(compare_with_golden(program, golden), 3);
+}
+
+}  // namespace
+}  // namespace taper::llm
