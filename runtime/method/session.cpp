@@ -75,12 +75,13 @@ Error clear(Device* device, std::byte* to, size_t bytes) {
   return Error::ok;
 }
 
-Error initialise(SessionData& d, ErrorInfo& info) {
+Error initialise(SessionData& d, bool zeroed, ErrorInfo& info) {
   for (index_t i = 0; i < d.program->view.states.size(); ++i) {
     const format::State& s = d.program->view.states[i];
     Device* device = d.program->devices[s.space()];
     if (d.state_bytes[i] == 0) continue;
     if (s.initial() == none) {
+      if (zeroed && device == nullptr) continue;
       TAPER_TRY(clear(device, static_cast<std::byte*>(d.states[i]), d.state_bytes[i]));
       continue;
     }
@@ -110,7 +111,7 @@ Error make(const Program& program, Span<std::byte> memory, const SessionOptions&
   made = new (parts.data)
       SessionData{&p, options.threads, parts.states, parts.state_bytes, arena, arena, 0, true};
   TAPER_TRY(place_device_states(*made, options.device_memory, info));
-  const Error e = initialise(*made, info);
+  const Error e = initialise(*made, options.zeroed, info);
   if (e != Error::ok) (void)p.end_on_devices(DeviceUser::session, made);
   return e;
 }
@@ -197,7 +198,7 @@ Error Session::write_state(index_t i, Span<const std::byte> bytes) {
 Error Session::reset() {
   TAPER_REQUIRE(data_->is_open, invalid_argument);
   ErrorInfo info;
-  return internal::initialise(*data_, info);
+  return internal::initialise(*data_, false, info);
 }
 
 Error Session::copy_states(const Session& other) {

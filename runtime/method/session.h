@@ -11,7 +11,10 @@ struct SessionOptions {
   const Threads* threads =
       nullptr;  ///< shared by the session's methods; nullptr: the caller's thread alone
   Span<const Span<std::byte>> device_memory;  ///< element i: memory of space i + 1
-  ErrorInfo* info = nullptr;                  ///< where and why `create` failed; may be nullptr
+  /// The memory holds zeros, as a system gives it, so states without a first value are not written.
+  /// Pages of a long cache are then taken as they are used.
+  bool zeroed = false;
+  ErrorInfo* info = nullptr;  ///< where and why `create` failed; may be nullptr
 };
 
 /// A state in memory: dense, of fixed size.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -282,6 +283,28 @@ TEST(session, has_readable_bytes_behind_its_last_state) {
     ASSERT_EQ(method.value().execute(), Error::ok);
     EXPECT_THAT(elements(method.value().output(0)), Each(2.0f));
   }
+}
+
+TEST(session, leaves_states_in_memory_that_holds_zeros_already) {
+  ProgramFile p;
+  (void)p.state("state", {4}, DType::u8);
+  p.methods.emplace_back();
+  const Loaded loaded(p);
+  ASSERT_EQ(loaded.error(), Error::ok);
+  const auto state_in = [&](bool zeroed) {
+    AlignedBytes memory(loaded.program->value().session_bytes());
+    std::memset(memory.data(), 7, memory.size());  // shows what is written
+    SessionOptions options;
+    options.zeroed = zeroed;
+    Result<Session> session = Session::create(loaded.program->value(), memory, options);
+    std::vector<uint8_t> state(4);
+    EXPECT_EQ(session.value().read_state(0, {reinterpret_cast<std::byte*>(state.data()), 4}),
+              Error::ok);
+    EXPECT_EQ(session.value().close(), Error::ok);
+    return state;
+  };
+  EXPECT_THAT(state_in(false), Each(0));
+  EXPECT_THAT(state_in(true), Each(7));
 }
 
 TEST(method, aligns_every_buffer_to_64_bytes) {

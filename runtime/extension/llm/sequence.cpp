@@ -32,7 +32,7 @@ class Memory {
     method_memory_.emplace(region_of(needed.value().method.total(), "work", Region::Use::part));
     ErrorInfo info;
     SessionOptions options;
-    options.threads = threads, options.info = &info;
+    options.threads = threads, options.info = &info, options.zeroed = true;
     Result<Session> session = Session::create(module.program(), *session_memory_, options);
     if (!session.ok()) fail(session.error(), info);
     session_.emplace(session.value());

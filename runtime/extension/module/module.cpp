@@ -136,7 +136,7 @@ struct Module::Parts {
     TAPER_TRY(add_region(program->session_bytes(), "the session"));
     SessionOptions session_options;
     threads = options.threads;
-    session_options.threads = threads, session_options.info = &info;
+    session_options.threads = threads, session_options.info = &info, session_options.zeroed = true;
     Result<Session> created = Session::create(*program, regions.back(), session_options);
     if (!created.ok()) return info.error = created.error(), fail(info);
     session = created.value();
