@@ -185,8 +185,6 @@ void add_import_options(Command& command, ImportChoice& choice) {
       .one_value();
 }
 
-bool is_exported_model(const std::filesystem::path& path) { return path.extension() == ".pt2"; }
-
 emit::Report export_models(const std::vector<std::filesystem::path>& paths,
                            const std::filesystem::path& output, const ImportChoice& choice,
                            const ExportOptions& options) {

@@ -30,7 +30,9 @@ struct ImportChoice {
 };
 void add_import_options(Command& command, ImportChoice& choice);
 
-bool is_exported_model(const std::filesystem::path& path);
+inline bool is_exported_model(const std::filesystem::path& path) {
+  return path.extension() == ".pt2";
+}
 /// Throws ExportError if the name is that of weights or a module that PyTorch saved: .pt, .pth.
 /// This and the next function are in callable.cpp.
 void refuse_weights(const std::filesystem::path& program);

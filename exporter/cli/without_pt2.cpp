@@ -11,7 +11,6 @@ namespace {
 }  // namespace
 
 void add_import_options(Command&, ImportChoice&) {}
-bool is_exported_model(const std::filesystem::path& path) { return path.extension() == ".pt2"; }
 emit::Report export_models(const std::vector<std::filesystem::path>& paths,
                            const std::filesystem::path&, const ImportChoice&,
                            const ExportOptions&) {

@@ -20,11 +20,6 @@ bool reads_part(const Node& node, std::string& tensor, std::string& attribute,
   return true;
 }
 
-bool is_weight(const InputSpec& spec) {
-  return spec.kind == InputSpec::Kind::parameter || spec.kind == InputSpec::Kind::buffer ||
-         spec.kind == InputSpec::Kind::tensor_constant;
-}
-
 }  // namespace
 
 std::map<std::string, InnerTensor> take_out_inner_tensors(ExportedProgram& program) {

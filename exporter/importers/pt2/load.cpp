@@ -36,11 +36,6 @@ std::string constant_text(const ConstantValue& value) {
       value);
 }
 
-bool is_weight(const InputSpec& spec) {
-  return spec.kind == InputSpec::Kind::parameter || spec.kind == InputSpec::Kind::buffer ||
-         spec.kind == InputSpec::Kind::tensor_constant;
-}
-
 Output::Kind kind_of(const Argument& argument) {
   if (std::holds_alternative<TensorName>(argument)) return Output::Kind::tensor;
   const bool none = std::holds_alternative<std::monostate>(argument) ||

@@ -122,6 +122,10 @@ struct InputSpec {
   bool persistent = true;
   ConstantValue constant;
 };
+inline bool is_weight(const InputSpec& spec) {
+  return spec.kind == InputSpec::Kind::parameter || spec.kind == InputSpec::Kind::buffer ||
+         spec.kind == InputSpec::Kind::tensor_constant;
+}
 
 struct OutputSpec {
   enum class Kind : uint8_t {
