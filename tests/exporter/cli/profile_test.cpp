@@ -7,6 +7,7 @@
 #include "taper/exporter/cli/profile_report.h"
 #include "taper/tests/exporter/cli/programs.h"
 #include "taper/tests/exporter/cli/taper_command.h"
+#include "taper/tests/support/page.h"
 
 namespace taper::cli {
 namespace {
@@ -14,6 +15,8 @@ namespace {
 using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
+using tests::count;
+using tests::data_of;
 using tests::scratch_file;
 
 nlohmann::json profile_of(const std::filesystem::path& program) {
@@ -166,18 +169,6 @@ std::string page_of(const std::string& title, const Profile& profile) {
   std::ostringstream out;
   write_profile_html(out, title, profile);
   return out.str();
-}
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t n = 0;
-  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
-  return n;
-}
-
-nlohmann::json data_of(const std::string& page) {
-  const std::string begin = "id=\"data\">";
-  const size_t from = page.find(begin) + begin.size();
-  return nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
 }
 
 TEST(profile_page, holds_one_run_with_all_that_is_known_of_it) {

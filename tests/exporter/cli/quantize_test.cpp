@@ -13,6 +13,7 @@
 #include "taper/exporter/io/png.h"
 #include "taper/exporter/io/safetensors.h"
 #include "taper/tests/exporter/cli/taper_command.h"
+#include "taper/tests/support/page.h"
 
 namespace taper::cli {
 namespace {
@@ -87,11 +88,10 @@ TEST(taper_quantize, writes_a_page_that_needs_no_other_file) {
                                   scratch("lenet.taper"), "--report", page);
   EXPECT_EQ(o.code, success) << o.err;
   EXPECT_THAT(o.out, HasSubstr("wrote " + page));
-  const std::string html = content(page), begin = "id=\"data\">";
+  const std::string html = content(page);
   for (const char* reference : {" src=", " href=", "@import", "url(http", "fetch(", "import "})
     EXPECT_THAT(html, Not(HasSubstr(reference)));
-  const size_t from = html.find(begin) + begin.size();
-  const auto data = nlohmann::json::parse(html.substr(from, html.find("</script>", from) - from));
+  const auto data = tests::data_of(html);
   ASSERT_EQ(data["weights"].size(), 5u);
   // from the most harmed; those that were left stand at the end
   EXPECT_EQ(data["weights"][0]["path"], "fc2.weight");

@@ -2,31 +2,22 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "taper/tests/support/page.h"
 
 namespace taper::inspect {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using tests::count;
+using tests::data_of;
 
 std::string page_of(const std::string& title, const std::vector<MethodGraph>& graphs) {
   std::ostringstream out;
   write_html(out, title, graphs);
   return out.str();
-}
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t n = 0;
-  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
-  return n;
-}
-
-nlohmann::json data_of(const std::string& page) {
-  const std::string begin = "id=\"data\">", end = "</script>";
-  const size_t from = page.find(begin) + begin.size();
-  return nlohmann::json::parse(page.substr(from, page.find(end, from) - from));
 }
 
 /// A graph whose every name is `name`.

@@ -4,27 +4,16 @@
 
 #include "taper/exporter/eager/files.h"
 #include "taper/exporter/llm/program.h"
+#include "taper/tests/exporter/llm/golden_results.h"
 #include "taper/tests/support/data.h"
 
 namespace taper::llm {
 namespace {
 
-struct Source {
-  const char* name;
-  size_t results_in_eager, results_of_program;
-};
-void PrintTo(const Source& s, std::ostream* out) { *out << s.name; }
-
-class image_model : public testing::TestWithParam<Source> {};
+class image_model : public testing::TestWithParam<Recorded> {};
 INSTANTIATE_TEST_SUITE_P(of_transformers, image_model,
-                         testing::Values(Source{"clip_vision", 5, 2}, Source{"siglip", 5, 5}),
+                         testing::Values(Recorded{"clip_vision", 5, 2}, Recorded{"siglip", 5, 5}),
                          [](const auto& info) { return std::string(info.param.name); });
-
-void expect_passed(const std::vector<Compared>& results, size_t count) {
-  EXPECT_EQ(results.size(), count);
-  for (const Compared& r : results)
-    EXPECT_TRUE(r.passed()) << r.name << ": " << r.difference << ", allowed are " << r.tolerance;
-}
 
 TEST_P(image_model, gives_the_recorded_results_in_eager) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, std::string("hf_tiny/") + GetParam().name);

@@ -5,28 +5,17 @@
 #include "taper/exporter/eager/files.h"
 #include "taper/exporter/llm/golden_values.h"
 #include "taper/exporter/llm/program.h"
+#include "taper/tests/exporter/llm/golden_results.h"
 #include "taper/tests/support/data.h"
 #include "taper/tests/support/throw_message.h"
 
 namespace taper::llm {
 namespace {
 
-struct Source {
-  const char* name;
-  size_t results_in_eager, results_of_program;
-};
-void PrintTo(const Source& s, std::ostream* out) { *out << s.name; }
-
-class seq2seq : public testing::TestWithParam<Source> {};
+class seq2seq : public testing::TestWithParam<Recorded> {};
 INSTANTIATE_TEST_SUITE_P(of_transformers, seq2seq,
-                         testing::Values(Source{"t5", 11, 5}, Source{"whisper", 10, 4}),
+                         testing::Values(Recorded{"t5", 11, 5}, Recorded{"whisper", 10, 4}),
                          [](const auto& info) { return std::string(info.param.name); });
-
-void expect_passed(const std::vector<Compared>& results, size_t count) {
-  EXPECT_EQ(results.size(), count);
-  for (const Compared& r : results)
-    EXPECT_TRUE(r.passed()) << r.name << ": " << r.difference << ", allowed are " << r.tolerance;
-}
 
 std::vector<std::byte> program_of(Seq2Seq& model) {
   Exporter exporter;

@@ -5,6 +5,7 @@
 #include "taper/exporter/eager/files.h"
 #include "taper/exporter/llm/golden_values.h"
 #include "taper/exporter/llm/program.h"
+#include "taper/tests/exporter/llm/golden_results.h"
 #include "taper/tests/support/data.h"
 #include "taper/tests/support/throw_message.h"
 
@@ -14,12 +15,6 @@ namespace {
 class vision_language : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(of_transformers, vision_language, testing::Values("llava", "smolvlm"),
                          [](const auto& info) { return std::string(info.param); });
-
-void expect_passed(const std::vector<Compared>& results, size_t count) {
-  EXPECT_EQ(results.size(), count);
-  for (const Compared& r : results)
-    EXPECT_TRUE(r.passed()) << r.name << ": " << r.difference << ", allowed are " << r.tolerance;
-}
 
 std::vector<std::byte> program_of(VisionLanguage& model) {
   Exporter exporter;
