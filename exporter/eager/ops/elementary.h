@@ -100,7 +100,7 @@ inline Tensor float_power(Scalar self, const Tensor& exponent,
 TAPER_EAGER_BINARY(hypot)
 /// |self| with the sign of other. The sign of -0.0 counts, too.
 TAPER_EAGER_TENSOR_OR_NUMBER(copysign)
-/// The next number after self, towards other, that the dtype has; f32 or f64. It has no derivative.
+/// The next number after self, towards other; f32 or f64. The gradient goes to self.
 TAPER_EAGER_BINARY(nextafter)
 
 // ---- angles, in radians ----
