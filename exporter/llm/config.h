@@ -1,7 +1,9 @@
 // What a language model is made of, whatever file says so: sizes, norms, rotary embedding, windows,
 // experts. Made of a Hugging Face config.json or of the metadata of a GGUF file.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -66,13 +68,19 @@ struct Config {
   int64_t bucket_distance = 0;   ///< farther ones share the last bucket
 
   // ---- of models with images ----
-  int64_t projection = 0;    ///< features of an embedding (SigLIP's texts)
+  int64_t projection = 0;    ///< features of an embedding
+  bool causal = false;       ///< tokens of a text see no later ones (CLIP)
+  int64_t end_token = -1;    ///< whose state is the embedding of a text; -1: that of the last token
   int64_t image_token = -1;  ///< whose places features of images take
 
   // ---- what the caller asks for ----
   int64_t batch = 1;     ///< rows of the caches
   int64_t capacity = 0;  ///< positions of the caches
 
+  /// Whether this is one of the families.
+  bool is(std::initializer_list<const char*> families) const {
+    return std::ranges::any_of(families, [&](const char* f) { return family == f; });
+  }
   bool is_windowed(int64_t layer) const {
     return window > 0 && windowed[static_cast<size_t>(layer)];
   }

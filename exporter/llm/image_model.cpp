@@ -17,16 +17,22 @@ Tensor of_length_one(const Tensor& x) { return x / sqrt(sum(x * x, {-1}, true));
 
 ImageModel::ImageModel(const ImageModelConfig& c, const Weights& weights)
     : config(c), image(c.image, weights["vision"]) {
+  if (c.family == "clip")
+    image_projection = std::make_unique<Linear>(weights["image_projection"], c.image.layers.hidden,
+                                                c.text.projection);
   if (c.text.layers > 0) {
-    text = std::make_unique<TextTower>(c.text, weights["text"]);
-    logit_scale = exp(weights.vector({1}, "logit_scale"));
-    logit_bias = weights.vector({1}, "logit_bias");
+    const bool is_clip = c.family == "clip";
+    const Weights projection = is_clip ? weights["text_projection"] : weights["text"]["pooling"];
+    text = std::make_unique<TextTower>(c.text, weights["text"], projection);
+    logit_scale = exp(weights.vector(is_clip ? Ints{} : Ints{1}, "logit_scale"));
+    logit_bias = weights.vector_if({1}, "logit_bias");
   }
   set_names();
 }
 
 TowerResult ImageModel::embed_image(const Tensor& pixels) {
   TowerResult result = image(pixels);
+  if (image_projection) result.embedding = (*image_projection)(result.embedding);
   if (text) result.embedding = of_length_one(result.embedding);
   return result;
 }
@@ -38,12 +44,13 @@ TowerResult ImageModel::embed_text(const Tensor& ids) {
 }
 
 Tensor ImageModel::match(const Tensor& images, const Tensor& texts) const {
-  return matmul(images, texts.t()) * logit_scale + logit_bias;
+  const Tensor fits = matmul(images, texts.t()) * logit_scale;
+  return logit_bias.defined() ? fits + logit_bias : fits;
 }
 
 bool is_image_model(const std::string& path) {
   const std::string type = huggingface::model_type(path);
-  return type == "clip_vision_model" || type == "siglip";
+  return type == "clip" || type == "clip_vision_model" || type == "siglip";
 }
 
 std::unique_ptr<ImageModel> load_image_model(const std::string& path) {

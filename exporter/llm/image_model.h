@@ -1,5 +1,5 @@
-// Models that give embeddings of images, and of texts that describe images: CLIP's vision model and
-// SigLIP.
+// Models that give embeddings of images, and of texts that describe images: CLIP, its vision model
+// alone, and SigLIP.
 #pragma once
 #include <memory>
 #include <string>
@@ -20,9 +20,10 @@ class ImageModel : public nn::Module {
 
   ImageModelConfig config;
   ImageTower image;
+  std::unique_ptr<Linear> image_projection;  ///< of CLIP
   std::unique_ptr<TextTower> text;
-  Tensor logit_scale, logit_bias;
-  TAPER_MODULE(image, text, logit_scale, logit_bias)
+  Tensor logit_scale, logit_bias;  ///< the bias may be missing
+  TAPER_MODULE(image, image_projection, text, logit_scale, logit_bias)
 
   /// Embeddings of models with texts have length 1.
   TowerResult embed_image(const Tensor& pixels);

@@ -11,9 +11,9 @@ namespace {
 constexpr auto layer_norm_kind = Norm::Kind::layer;
 
 /// What goes into each layer, and what the last one gives.
-std::vector<Tensor> run(const FullLayers& layers, const Tensor& input) {
+std::vector<Tensor> run(const FullLayers& layers, const Tensor& input, const Tensor& mask = {}) {
   std::vector<Tensor> hidden = {input};
-  for (const auto& layer : layers) hidden.push_back((*layer)(hidden.back()));
+  for (const auto& layer : layers) hidden.push_back((*layer)(hidden.back(), mask));
   return hidden;
 }
 
@@ -76,22 +76,37 @@ TowerResult ImageTower::forward(const Tensor& pixels) {
   return result;
 }
 
-TextTower::TextTower(const Config& c, const Weights& weights)
+TextTower::TextTower(const Config& c, const Weights& weights, const Weights& to_embedding)
     : config(c),
       words(weights["embedding"], c.vocabulary, c.hidden),
       positions(weights["positions"].vector({c.context, c.hidden})),
       layers(make_full_layers(c, weights["layers"], layer_norm_kind)),
       norm(weights["norm"], {c.hidden}, c.norm_eps, layer_norm_kind),
-      projection(weights["pooling"], c.hidden, c.projection) {
+      projection(to_embedding, c.hidden, c.projection) {
   set_names();
+}
+
+Tensor TextTower::mask(const Tensor& ids) const {
+  if (!config.causal) return {};
+  const Tensor at = cumsum(ones_like(narrow(ids, 0, 0, 1)), 1);  // (1, n)
+  return ge(at.unsqueeze(-1), at.unsqueeze(-2)).unsqueeze(1);
+}
+
+/// The state of the token that ends a text: (batch, hidden). Older files of CLIP call it 2, which
+/// it is not: it has the largest number of all.
+Tensor TextTower::pooled(const Tensor& last, const Tensor& ids) const {
+  constexpr int64_t wrong = 2;
+  if (config.end_token < 0) return last.select(1, ids.size(1) - 1);
+  const Tensor marks = config.end_token == wrong ? ids : eq(ids, config.end_token).to(DType::i64);
+  const Tensor at = argmax(marks, 1).unsqueeze(-1).unsqueeze(-1);  // (batch, 1, 1)
+  return gather(last, 1, at.expand({ids.size(0), 1, last.size(2)})).select(1, 0);
 }
 
 TowerResult TextTower::forward(const Tensor& ids) {
   TowerResult result;
-  const Dim n = ids.size(1);
-  result.hidden = run(layers, words(ids) + narrow(positions, 0, 0, n));
+  result.hidden = run(layers, words(ids) + narrow(positions, 0, 0, ids.size(1)), mask(ids));
   result.last = norm(result.hidden.back());
-  result.embedding = projection(result.last.select(1, n - 1));
+  result.embedding = projection(pooled(result.last, ids));
   return result;
 }
 

@@ -61,10 +61,11 @@ class ImageTower : public nn::Module {
   Tensor embed(const Tensor& pixels);
 };
 
-/// SigLIP's tower for texts. They are padded to one length, and the last token is the embedding.
+/// SigLIP's and CLIP's tower for texts. SigLIP's are padded to one length, and the last token is
+/// the embedding; CLIP's is the token that ends a text.
 class TextTower : public nn::Module {
  public:
-  TextTower(const Config& config, const Weights& weights);
+  TextTower(const Config& config, const Weights& weights, const Weights& projection);
 
   Config config;
   Embedding words;
@@ -76,6 +77,10 @@ class TextTower : public nn::Module {
 
   /// ids i64 (batch, n)
   TowerResult forward(const Tensor& ids);
+
+ private:
+  Tensor mask(const Tensor& ids) const;
+  Tensor pooled(const Tensor& last, const Tensor& ids) const;
 };
 
 }  // namespace taper::llm

@@ -10,10 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-bool is(const Config& c, std::initializer_list<const char*> families) {
-  return std::ranges::any_of(families, [&](const char* f) { return c.family == f; });
-}
-
 /// The older spelling, as `rope_parameters` would be.
 json old_rope_parameters(const Keys& keys) {
   const json* scaling = keys.find({"rope_scaling"});
@@ -47,16 +43,16 @@ RotaryScaling scaling_of(const json& rope, const Keys& config, const Config& c) 
 }
 
 void read_rotary(const Keys& keys, Config& c) {
-  if (is(c, {"gpt2", "gpt_bigcode", "opt", "bloom", "mamba", "mamba2", "rwkv"})) return;
+  if (c.is({"gpt2", "gpt_bigcode", "opt", "bloom", "mamba", "mamba2", "rwkv"})) return;
   const json* given = keys.find({"rope_parameters"});
   const json rope = given != nullptr ? *given : old_rope_parameters(keys);
   const bool by_layer = rope.contains("full_attention");
   const json& full = by_layer ? rope["full_attention"] : rope;
   const double part = Keys(full).number(
       {"partial_rotary_factor"},
-      keys.number({"partial_rotary_factor", "rotary_pct"}, is(c, {"glm", "glm4"}) ? 0.5 : 1));
+      keys.number({"partial_rotary_factor", "rotary_pct"}, c.is({"glm", "glm4"}) ? 0.5 : 1));
   const auto dims = static_cast<int64_t>(static_cast<double>(c.head_dim) * part);
-  const bool interleaved = is(c, {"cohere", "cohere2", "glm", "glm4", "llama4_text", "ernie4_5"});
+  const bool interleaved = c.is({"cohere", "cohere2", "glm", "glm4", "llama4_text", "ernie4_5"});
   c.rotary = make_rotary(scaling_of(full, keys, c), dims, interleaved);
   if (by_layer && rope.contains("sliding_attention")) {
     c.local_rotary = make_rotary(scaling_of(rope["sliding_attention"], keys, c), dims, interleaved);
@@ -64,7 +60,7 @@ void read_rotary(const Keys& keys, Config& c) {
     RotaryScaling local;
     local.theta = *theta;
     c.local_rotary = make_rotary(local, dims, interleaved);
-  } else if (is(c, {"olmo3"})) {
+  } else if (c.is({"olmo3"})) {
     RotaryScaling local;
     local.theta = scaling_of(full, keys, c).theta;
     c.local_rotary = make_rotary(local, dims, interleaved);
@@ -73,7 +69,7 @@ void read_rotary(const Keys& keys, Config& c) {
 
 /// Some families name a window, and say apart from it whether there is one.
 bool has_optional_window(const Config& c) {
-  return is(c, {"qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "smollm3"});
+  return c.is({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "smollm3"});
 }
 
 /// In spite of its name, `no_rope_layers` has 1 for layers with a rotary embedding.
@@ -85,22 +81,22 @@ bool is_turned_by_list(const Keys& keys, int64_t layer) {
 
 /// Which layers see only a window, where no list says so.
 bool is_windowed_by_rule(const Keys& keys, const Config& c, int64_t layer) {
-  if (is(c, {"gemma2"})) return layer % 2 == 0;
-  if (is(c, {"gemma3_text"}))
+  if (c.is({"gemma2"})) return layer % 2 == 0;
+  if (c.is({"gemma3_text"}))
     return (layer + 1) % keys.positive({"sliding_window_pattern", "_sliding_window_pattern"}, 6) !=
            0;
-  if (is(c, {"cohere2", "olmo3"}))
+  if (c.is({"cohere2", "olmo3"}))
     return (layer + 1) % keys.positive({"sliding_window_pattern"}, 4) != 0;
-  if (is(c, {"gpt_oss"})) return layer % 2 == 0;
-  if (is(c, {"llama4_text"})) return is_turned_by_list(keys, layer);
+  if (c.is({"gpt_oss"})) return layer % 2 == 0;
+  if (c.is({"llama4_text"})) return is_turned_by_list(keys, layer);
   if (has_optional_window(c)) return layer >= keys.integer({"max_window_layers"}, c.layers);
   return true;
 }
 
 /// Cohere 2's layers that see everything know no positions.
 bool is_turned(const Keys& keys, const Config& c, int64_t layer) {
-  if (is(c, {"cohere2"})) return c.windowed[static_cast<size_t>(layer)];
-  return !is(c, {"smollm3", "llama4_text"}) || is_turned_by_list(keys, layer);
+  if (c.is({"cohere2"})) return c.windowed[static_cast<size_t>(layer)];
+  return !c.is({"smollm3", "llama4_text"}) || is_turned_by_list(keys, layer);
 }
 
 bool is_sparse(const Keys& keys, const Config& c, int64_t layer) {
@@ -114,7 +110,7 @@ bool is_sparse(const Keys& keys, const Config& c, int64_t layer) {
 
 void read_layers(const Keys& keys, Config& c) {
   c.window = keys.integer({"sliding_window", "attention_chunk_size"}, 0);
-  c.window_jumps = is(c, {"llama4_text"});
+  c.window_jumps = c.is({"llama4_text"});
   if (has_optional_window(c) && !keys.flag({"use_sliding_window"}, false)) c.window = 0;
   const auto types = keys.list<std::string>({"layer_types"});
   if (!types.empty() && static_cast<int64_t>(types.size()) != c.layers)
@@ -137,14 +133,14 @@ void read_experts(const Keys& keys, Config& c) {
   if (c.experts == 0) return;
   c.experts_per_token = keys.integer({"num_experts_per_tok"});
   c.expert_mlp = keys.integer({"moe_intermediate_size"}, c.mlp);
-  c.normalizes_experts = is(c, {"mixtral", "gpt_oss"}) || keys.flag({"norm_topk_prob"}, false);
-  if (is(c, {"qwen2_moe"})) c.shared_mlp = keys.integer({"shared_expert_intermediate_size"});
-  if (is(c, {"llama4_text"})) {
+  c.normalizes_experts = c.is({"mixtral", "gpt_oss"}) || keys.flag({"norm_topk_prob"}, false);
+  if (c.is({"qwen2_moe"})) c.shared_mlp = keys.integer({"shared_expert_intermediate_size"});
+  if (c.is({"llama4_text"})) {
     c.scales_expert_input = true;
     c.expert_mlp = c.shared_mlp = c.mlp;
     c.mlp = keys.integer({"intermediate_size_mlp"});
   }
-  if (is(c, {"gpt_oss"})) {
+  if (c.is({"gpt_oss"})) {
     c.gate_limit = keys.number({"swiglu_limit"}, 7);
     c.gate_slope = keys.number({"swiglu_alpha"}, 1.702);
   }
@@ -162,11 +158,11 @@ void read_scales(const Keys& keys, Config& c) {
   c.logit_softcap = keys.number({"final_logit_softcapping"}, 0);
   c.residual_scale = keys.number({"residual_multiplier"}, 1);
   c.embedding_scale = keys.number({"embedding_multiplier"}, 1);
-  if (is(c, {"gemma", "gemma2", "gemma3_text"}))
+  if (c.is({"gemma", "gemma2", "gemma3_text"}))
     c.embedding_scale = std::sqrt(static_cast<double>(c.hidden));
-  const double usual = is(c, {"cohere", "cohere2"}) ? 0.0625 : 1;
+  const double usual = c.is({"cohere", "cohere2"}) ? 0.0625 : 1;
   c.logit_scale = keys.number({"logit_scale"}, usual) / keys.number({"logits_scaling"}, 1);
-  if (is(c, {"llama4_text"}) && keys.flag({"attn_temperature_tuning"}, true)) {
+  if (c.is({"llama4_text"}) && keys.flag({"attn_temperature_tuning"}, true)) {
     c.temperature_scale = keys.number({"attn_scale"}, 0.1);
     c.temperature_floor = keys.number({"floor_scale"}, 8192);
   }
@@ -187,16 +183,16 @@ void read_sizes(const Keys& keys, Config& c) {
   c.context = keys.integer({"max_position_embeddings", "n_positions", "context_length"}, 2048);
   c.mlp = keys.integer(
       {"intermediate_size", "ffn_hidden_size", "ffn_dim", "n_inner", "block_ff_dim"}, 4 * c.hidden);
-  if (is(c, {"mamba", "mamba2", "rwkv"})) return;
-  if (is(c, {"lfm2"}) && keys.flag({"block_auto_adjust_ff_dim"}, true)) adjust_mlp(keys, c);
+  if (c.is({"mamba", "mamba2", "rwkv"})) return;
+  if (c.is({"lfm2"}) && keys.flag({"block_auto_adjust_ff_dim"}, true)) adjust_mlp(keys, c);
   c.heads = keys.integer({"num_attention_heads", "n_head"});
   if (c.heads < 1) throw ExportError("config: num_attention_heads must be positive");
   c.kv_heads = keys.integer({"num_key_value_heads"}, c.heads);
-  if (is(c, {"gpt_bigcode"})) {
+  if (c.is({"gpt_bigcode"})) {
     c.qkv_by_group = !keys.flag({"multi_query"}, true);
     c.kv_heads = c.qkv_by_group ? c.heads : 1;
   }
-  if (is(c, {"falcon"})) {
+  if (c.is({"falcon"})) {
     const bool grouped = keys.flag({"new_decoder_architecture"}, false);
     c.kv_heads = grouped                            ? keys.integer({"num_kv_heads"}, c.heads)
                  : keys.flag({"multi_query"}, true) ? 1
@@ -220,18 +216,18 @@ void read_opt(const Keys& keys, Config& c) {
 }
 
 void read_flags(const Keys& keys, Config& c) {
-  c.parallel = keys.flag({"use_parallel_residual", "parallel_attn"}, is(c, {"gpt_neox", "falcon"}));
+  c.parallel = keys.flag({"use_parallel_residual", "parallel_attn"}, c.is({"gpt_neox", "falcon"}));
   c.two_norms = keys.flag({"new_decoder_architecture"}, false) &&
                 keys.integer({"num_ln_in_parallel_attn"}, 2) == 2;
   if (c.two_norms) c.parallel = true;
   c.residual_after_norm = keys.flag({"apply_residual_connection_post_layernorm"}, false);
   c.qk_norm = keys.flag({"use_qk_norm", "qk_layernorm"}, false);
-  c.unit_heads = is(c, {"llama4_text"}) && keys.flag({"use_qk_norm"}, true);
-  if (is(c, {"opt"})) read_opt(keys, c);
+  c.unit_heads = c.is({"llama4_text"}) && keys.flag({"use_qk_norm"}, true);
+  if (c.is({"opt"})) read_opt(keys, c);
   keys.refuse({"alibi"}, "Falcon with ALiBi");
   keys.refuse({"use_bidirectional_attention"}, "attention to later tokens");
   keys.refuse({"add_cross_attention"}, "cross attention");
-  if (is(c, {"stablelm", "phi"})) keys.refuse({"qk_layernorm"}, "a norm of queries and keys here");
+  if (c.is({"stablelm", "phi"})) keys.refuse({"qk_layernorm"}, "a norm of queries and keys here");
 }
 
 /// Its files may write the bound of time steps as Infinity, which is no number in JSON.
@@ -255,17 +251,40 @@ void read_mamba2(const Keys& keys, Config& c) {
 
 void read_state_space(const Keys& keys, Config& c) {
   c.kernel = keys.integer({"conv_kernel", "conv_L_cache"}, 0);
-  if (is(c, {"mamba2"})) read_mamba2(keys, c);
-  if (is(c, {"rwkv"})) c.inner = c.hidden;
-  if (!is(c, {"mamba"})) return;
+  if (c.is({"mamba2"})) read_mamba2(keys, c);
+  if (c.is({"rwkv"})) c.inner = c.hidden;
+  if (!c.is({"mamba"})) return;
   c.inner = keys.integer({"intermediate_size"}, keys.integer({"expand"}, 2) * c.hidden);
   c.state = keys.integer({"state_size"});
   c.step_rank = keys.integer({"time_step_rank"}, (c.hidden + 15) / 16);
 }
 
 bool is_tied_by_default(const Config& c) {
-  return is(c, {"gemma", "gemma2", "gemma3_text", "gpt2", "gpt_bigcode", "bloom", "falcon",
-                "cohere", "cohere2", "ernie4_5", "opt", "smollm3", "starcoder2", "mamba", "lfm2"});
+  return c.is({"gemma", "gemma2", "gemma3_text", "gpt2", "gpt_bigcode", "bloom", "falcon", "cohere",
+               "cohere2", "ernie4_5", "opt", "smollm3", "starcoder2", "mamba", "lfm2"});
+}
+
+/// Older files have a key for each rotary embedding.
+void read_modernbert_rotary(const Keys& keys, Config& c) {
+  const auto rotary = [&](const char* layers, const char* old_key, double usual) {
+    RotaryScaling s;
+    s.theta = keys.number({old_key}, usual);
+    if (const json* given = keys.find({"rope_parameters"});
+        given != nullptr && given->contains(layers))
+      s = scaling_of((*given)[layers], keys, c);
+    return make_rotary(s, c.head_dim, false);
+  };
+  c.rotary = rotary("full_attention", "global_rope_theta", 160000);
+  c.local_rotary = rotary("sliding_attention", "local_rope_theta", 10000);
+}
+
+void read_modernbert(const Keys& keys, Config& c) {
+  c.norm_eps = keys.number({"norm_eps"}, 1e-5);
+  c.activation = activation_named(keys.text({"hidden_activation"}, "gelu"));
+  c.window = keys.positive({"local_attention"}, 128) / 2;
+  const int64_t every = keys.positive({"global_attn_every_n_layers"}, 3);
+  for (int64_t i = 0; i < c.layers; ++i) c.windowed.push_back(i % every != 0);
+  read_modernbert_rotary(keys, c);
 }
 
 }  // namespace
@@ -289,11 +308,10 @@ Config read_config(const json& file) {
   check(c);  // what follows computes with the sizes
   c.norm_eps = keys.number(
       {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon"}, 1e-5);
-  const char* usual =
-      is(c, {"gemma", "gemma2", "gemma3_text", "bloom", "gpt_bigcode", "starcoder2"})
-          ? "gelu_pytorch_tanh"
-      : is(c, {"opt"}) ? "relu"
-                       : "silu";
+  const char* usual = c.is({"gemma", "gemma2", "gemma3_text", "bloom", "gpt_bigcode", "starcoder2"})
+                          ? "gelu_pytorch_tanh"
+                      : c.is({"opt"}) ? "relu"
+                                      : "silu";
   // Gemma's code reads hidden_activation, whatever hidden_act says
   c.activation = activation_named(
       keys.text({"hidden_activation", "hidden_act", "activation_function", "activation"}, usual));
@@ -323,6 +341,7 @@ Config read_encoder_config(const json& file) {
   if (c.hidden % c.heads != 0)
     throw ExportError("config: " + std::to_string(c.heads) + " heads do not divide hidden_size");
   c.attention_scale = 1 / std::sqrt(static_cast<double>(c.head_dim));
+  if (c.is({"modernbert"})) return read_modernbert(keys, c), c;
   c.norm_eps = keys.number({"layer_norm_eps"}, 1e-12);
   c.activation = activation_named(keys.text({"hidden_act"}, "gelu"));
   c.token_types = keys.integer({"type_vocab_size"}, 2);

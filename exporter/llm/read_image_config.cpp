@@ -17,6 +17,7 @@ struct Defaults {
   int64_t hidden, mlp, heads, patch;
 };
 constexpr Defaults of_clip = {"quick_gelu", 1e-5, 768, 3072, 12, 32},
+                   of_clip_texts = {"quick_gelu", 1e-5, 512, 2048, 8, 1},
                    of_siglip = {"gelu_pytorch_tanh", 1e-6, 768, 3072, 12, 16},
                    of_smolvlm = {"gelu_pytorch_tanh", 1e-6, 1152, 3072, 16, 32};
 
@@ -46,6 +47,25 @@ ImageConfig read_image(const Keys& keys, const Defaults& defaults) {
   if (c.patch < 1 || c.image < c.patch || c.image > most || c.channels < 1 || c.channels > most)
     throw ExportError("config: image_size, patch_size or num_channels is out of range");
   check(c.layers);
+  return c;
+}
+
+Config read_clip_text(const Keys& keys, int64_t projection) {
+  Config c = read_layers(keys, of_clip_texts);
+  c.vocabulary = keys.integer({"vocab_size"}, 49408);
+  c.context = keys.integer({"max_position_embeddings"}, 77);
+  c.end_token = keys.integer({"eos_token_id"}, 49407);
+  c.causal = true, c.projection = projection;
+  check(c);
+  return c;
+}
+
+ImageModelConfig read_clip(const json& file) {
+  ImageModelConfig c;
+  c.family = "clip";
+  c.image = read_image(Keys(json_part(file, "vision_config")), of_clip);
+  c.text = read_clip_text(Keys(json_part(file, "text_config")),
+                          Keys(file).positive({"projection_dim"}, 512));
   return c;
 }
 
@@ -85,6 +105,7 @@ ImageConfig read_image_tower_config(const json& file) {
 ImageModelConfig read_image_config(const json& file) {
   ImageModelConfig c;
   c.family = Keys(file).text({"model_type"}, "");
+  if (c.family == "clip") return read_clip(file);
   if (c.family != "siglip") {
     c.image = read_image_tower_config(file);
     return c;

@@ -96,6 +96,12 @@ Tensor Checkpoint::tensor_of(const std::string& name, const Stored& stored) cons
                         stored.owner);
 }
 
+void Checkpoint::ignore(const std::string& prefix) {
+  for (auto at = tensors_.lower_bound(prefix);
+       at != tensors_.end() && at->first.starts_with(prefix); ++at)
+    read_.insert(at->first);
+}
+
 void Checkpoint::require_all_read() const {
   std::string left;
   int count = 0;

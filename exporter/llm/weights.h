@@ -41,6 +41,8 @@ class Checkpoint {
   /// other sizes.
   Tensor read(const std::string& name, const Ints& sizes);
   bool is_gguf() const { return is_gguf_; }
+  /// Tensors whose names begin so may stay unread.
+  void ignore(const std::string& prefix);
   /// Throws ExportError if a tensor was never read: the model is another one than this reader
   /// takes it for.
   void require_all_read() const;

@@ -1,5 +1,5 @@
 """The small models that record.py makes: sizes that show what is special about each family."""
-from transformers import (AutoModelForCausalLM, Cohere2Config, Glm4Config, GlmConfig, GptOssConfig, Llama4ForCausalLM,
+from transformers import (AutoModelForCausalLM, CLIPConfig, CLIPModel, Cohere2Config, Glm4Config, GlmConfig, GptOssConfig, Llama4ForCausalLM,
                           Llama4TextConfig, Mamba2Config, ModernBertConfig, ModernBertModel, Olmo3Config, OPTConfig,
                           Qwen2MoeConfig, RwkvConfig, SmolLM3Config, Starcoder2Config, Ernie4_5Config, GPTBigCodeConfig)
 
@@ -48,6 +48,13 @@ ENCODERS = {
                    ModernBertModel, ModernBertModel.from_pretrained),
 }
 
+TOWER = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48)
+IMAGES = {
+    "clip": (CLIPConfig(projection_dim=24, vision_config=TOWER | dict(image_size=16, patch_size=8),
+                        text_config=TOWER | dict(vocab_size=48, max_position_embeddings=20, bos_token_id=46, eos_token_id=47)),
+             CLIPModel, CLIPModel.from_pretrained),
+}
+
 
 def rule_of(name, sizes, config):
     """Center and scale: logits have a standard deviation of about 3, and every part counts."""
@@ -65,6 +72,8 @@ def rule_of(name, sizes, config):
         return 0.5, 1.0
     if "bias" in last:
         return 0.0, 0.25
+    if last == "logit_scale":
+        return 2.0, 0.5
     if len(sizes) == 1:
         return 1.0, 0.25
     if "lm_head" in name or "head.weight" == name or (tied and "embed" in name and "position" not in name):

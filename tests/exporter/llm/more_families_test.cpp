@@ -1,6 +1,8 @@
 // Families that hf_tiny lacks, against what transformers gave for small models of them: in eager
 // and as a program.
+#include "taper/exporter/eager/files.h"
 #include "taper/exporter/llm/golden.h"
+#include "taper/exporter/llm/golden_values.h"
 #include "taper/exporter/llm/program.h"
 #include "taper/tests/exporter/llm/formula_model.h"
 
@@ -32,6 +34,41 @@ TEST_P(recorded_family, gives_the_recorded_results_in_eager_and_as_a_program) {
   add_methods(exporter, *model.decoder, {.chunk = 64, .all_logits = true});
   ProgramRunner program(exporter.write(ExportOptions{.exact = true}));
   expect_passed(compare_with_golden(program, golden), 3);
+}
+
+// ---- encoders ----
+
+TEST(modernbert, gives_the_recorded_results_in_eager_and_as_a_program) {
+  const std::string folder = formula_model("modernbert").string();
+  ASSERT_TRUE(is_encoder(folder));
+  const auto encoder = load_encoder(folder);
+  const io::SafeTensors golden = formula_golden("modernbert");
+  expect_passed(compare_with_golden(*encoder, golden), 4);
+
+  Exporter exporter;
+  add_methods(exporter, *encoder, 2);
+  MemoryProgram program(exporter.write(ExportOptions{.exact = true}));
+  const auto tensor = [&](const char* name) { return eager::tensor_of(golden.at(name)); };
+  const std::vector<Tensor> got =
+      program.execute("embed", {tensor("batch.input_ids"), tensor("batch.attention_mask")});
+  const Compared embedding =
+      compare_states("embedding", got.at(0), tensor("batch.mean_pooled_normalized"));
+  EXPECT_TRUE(embedding.passed()) << embedding.difference;
+}
+
+// ---- images and texts ----
+
+TEST(clip, gives_the_recorded_results_in_eager_and_as_a_program) {
+  const std::string folder = formula_model("clip").string();
+  ASSERT_TRUE(is_image_model(folder));
+  const auto model = load_image_model(folder);
+  const io::SafeTensors golden = formula_golden("clip");
+  EagerImageRunner eager_runner(*model);
+  expect_passed(compare_with_golden(eager_runner, golden), 5);
+  Exporter exporter;
+  add_methods(exporter, *model, 4);
+  ProgramImageRunner program(exporter.write(ExportOptions{.exact = true}));
+  expect_passed(compare_with_golden(program, golden), 5);
 }
 
 }  // namespace
