@@ -28,14 +28,22 @@ Experts::Experts(const Config& c, const Weights& layer)
   set_names();
 }
 
-void Experts::make_separate(const Weights& layer) {
-  const auto make = [&](const char* part, int64_t in, int64_t out) {
-    return std::make_unique<ExpertLinear>(layer[part].stack(config_.experts, out, in), Tensor(),
+/// A GGUF file holds the matrices of all experts as one tensor.
+std::unique_ptr<ExpertLinear> Experts::make_one(const Weights& weights, int64_t in,
+                                                int64_t out) const {
+  const int64_t count = config_.experts;
+  if (!weights.has())
+    return std::make_unique<ExpertLinear>(weights.stack(count, out, in), Tensor(),
                                           Linear::Stored::out_in);
-  };
-  gate = make("experts.gate", config_.hidden, config_.expert_mlp);
-  up = make("experts.up", config_.hidden, config_.expert_mlp);
-  down = make("experts.down", config_.expert_mlp, config_.hidden);
+  return std::make_unique<ExpertLinear>(Weight(weights.tensor({count, out, in}, "weight")),
+                                        weights.vector_if({count, out}, "bias"),
+                                        Linear::Stored::out_in);
+}
+
+void Experts::make_separate(const Weights& layer) {
+  gate = make_one(layer["experts.gate"], config_.hidden, config_.expert_mlp);
+  up = make_one(layer["experts.up"], config_.hidden, config_.expert_mlp);
+  down = make_one(layer["experts.down"], config_.expert_mlp, config_.hidden);
 }
 
 void Experts::make_joint(const Weights& experts) {
@@ -101,8 +109,11 @@ Tensor Experts::forward(const Tensor& input) {
 
 ExpertsAndShared::ExpertsAndShared(const Config& c, const Weights& layer)
     : experts(c, layer), shared(c, layer["shared"], c.shared_mlp) {
-  if (layer["shared_gate"].has())
-    shared_gate = std::make_unique<Linear>(layer["shared_gate"], c.hidden, 1);
+  const Weights gate = layer["shared_gate"];
+  if (gate.has() && gate.is_gguf())  // a GGUF file leaves out the dimension of 1
+    shared_gate = std::make_unique<Linear>(Weight(gate.vector({c.hidden}).unsqueeze(0)));
+  else if (gate.has())
+    shared_gate = std::make_unique<Linear>(gate, c.hidden, 1);
   set_names();
 }
 

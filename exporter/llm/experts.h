@@ -44,6 +44,7 @@ class Experts : public TokenBlock {
   struct Chosen {
     Tensor shares, experts;  ///< (tokens, experts of a token)
   };
+  std::unique_ptr<ExpertLinear> make_one(const Weights& weights, int64_t in, int64_t out) const;
   void make_separate(const Weights& layer);
   void make_joint(const Weights& experts);
   Chosen choose(const Tensor& x);

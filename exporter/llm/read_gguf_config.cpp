@@ -36,9 +36,24 @@ class Metadata {
 
 /// The families' names in config.json, which the rest of the code uses.
 const std::map<std::string, std::string, std::less<>> families = {
-    {"llama", "llama"}, {"qwen2", "qwen2"},   {"qwen3", "qwen3"},
-    {"gemma", "gemma"}, {"gemma2", "gemma2"}, {"gemma3", "gemma3_text"},
-    {"phi3", "phi3"},   {"olmo2", "olmo2"},   {"granite", "granite"},
+    {"llama", "llama"},
+    {"qwen2", "qwen2"},
+    {"qwen3", "qwen3"},
+    {"gemma", "gemma"},
+    {"gemma2", "gemma2"},
+    {"gemma3", "gemma3_text"},
+    {"phi3", "phi3"},
+    {"olmo2", "olmo2"},
+    {"granite", "granite"},
+    {"smollm3", "smollm3"},
+    {"starcoder2", "starcoder2"},
+    {"command-r", "cohere"},
+    {"cohere2", "cohere2"},
+    {"glm4", "glm4"},
+    {"ernie4_5", "ernie4_5"},
+    {"qwen2moe", "qwen2_moe"},
+    {"qwen3moe", "qwen3_moe"},
+    {"gpt-oss", "gpt_oss"},
 };
 
 void read_rotary(const Metadata& data, const gguf::Content& content, Config& c) {
@@ -51,8 +66,10 @@ void read_rotary(const Metadata& data, const gguf::Content& content, Config& c) 
     throw ExportError("metadata: rope.scaling.type " + type + " is not supported");
   s.factor = data.number("rope.scaling.factor", 1);
   s.original_context = data.integer("rope.scaling.original_context_length", c.context);
-  // llama.cpp's converter puts pairs of these families side by side
-  const bool interleaved = c.family == "llama" || c.family == "granite";
+  s.truncate = !c.is({"gpt_oss"});
+  // in some of these families pairs stand so anyway, in the others llama.cpp's converter moves them
+  const bool interleaved =
+      c.is({"llama", "granite", "smollm3", "cohere", "cohere2", "glm4", "ernie4_5"});
   c.rotary = make_rotary(s, data.integer("rope.dimension_count", c.head_dim), interleaved);
   if (content.tensors.contains("rope_factors_long.weight"))
     throw ExportError("rope_factors_long.weight: LongRoPE in GGUF files is not supported yet");
@@ -65,7 +82,25 @@ void read_rotary(const Metadata& data, const gguf::Content& content, Config& c) 
 bool is_windowed(const Config& c, int64_t layer) {
   if (c.family == "gemma2") return layer % 2 == 0;
   if (c.family == "gemma3_text") return (layer + 1) % 6 != 0;
+  if (c.is({"cohere2"})) return (layer + 1) % 4 != 0;
+  if (c.is({"gpt_oss"})) return layer % 2 == 0;
   return true;
+}
+
+bool is_turned(const Config& c, int64_t layer) {
+  if (c.is({"cohere2"})) return is_windowed(c, layer);
+  return !c.is({"smollm3"}) || (layer + 1) % 4 != 0;
+}
+
+/// What the metadata do not say follows from the family.
+void read_experts(const Metadata& data, Config& c) {
+  c.experts = data.integer("expert_count", 0);
+  if (c.experts == 0) return;
+  c.experts_per_token = data.integer("expert_used_count");
+  c.expert_mlp = data.integer("expert_feed_forward_length", c.mlp);
+  c.normalizes_experts = !c.is({"qwen2_moe"});
+  if (c.is({"qwen2_moe"})) c.shared_mlp = data.integer("expert_shared_feed_forward_length");
+  if (c.is({"gpt_oss"})) c.gate_limit = 7, c.gate_slope = 1.702;
 }
 
 }  // namespace
@@ -93,7 +128,8 @@ Config read_config(const gguf::Content& content) {
   c.norm_eps = data.number("attention.layer_norm_rms_epsilon",
                            data.number("attention.layer_norm_epsilon", 1e-5));
   const bool is_gemma = c.family.starts_with("gemma");
-  c.activation = is_gemma ? "gelu_tanh" : "silu";
+  c.activation = is_gemma || c.is({"starcoder2"}) ? "gelu_tanh" : "silu";
+  c.qk_norm = content.tensors.contains("blk.0.attn_q_norm.weight");
   c.attention_scale =
       data.number("attention.scale", 1 / std::sqrt(static_cast<double>(c.head_dim)));
   c.attention_softcap = data.number("attn_logit_softcapping", 0);
@@ -101,14 +137,14 @@ Config read_config(const gguf::Content& content) {
   c.embedding_scale =
       is_gemma ? std::sqrt(static_cast<double>(c.hidden)) : data.number("embedding_scale", 1);
   c.residual_scale = data.number("residual_scale", 1);
-  c.logit_scale = 1 / data.number("logit_scale", 1);
+  c.logit_scale = data.number("logit_scale", 1);
+  if (!c.is({"cohere", "cohere2"})) c.logit_scale = 1 / c.logit_scale;
   c.window = data.integer("attention.sliding_window", 0);
-  if (data.integer("expert_count", 0) > 0)
-    throw ExportError("experts in GGUF files are not supported yet");
+  read_experts(data, c);
   read_rotary(data, content, c);
   for (int64_t i = 0; i < c.layers && i < 10000; ++i) {
-    c.windowed.push_back(is_windowed(c, i));
-    c.convolutional.push_back(false), c.sparse.push_back(false);
+    c.windowed.push_back(is_windowed(c, i)), c.turned.push_back(is_turned(c, i));
+    c.convolutional.push_back(false), c.sparse.push_back(c.experts > 0);
   }
   c.capacity = c.context;
   check(c);

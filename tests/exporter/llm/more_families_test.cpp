@@ -71,5 +71,26 @@ TEST(clip, gives_the_recorded_results_in_eager_and_as_a_program) {
   expect_passed(compare_with_golden(program, golden), 5);
 }
 
+// ---- GGUF files ----
+
+class recorded_gguf : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(of_transformers, recorded_gguf,
+                         testing::Values("cohere", "cohere2", "ernie4_5", "glm4", "gpt_oss",
+                                         "mixtral", "qwen2_moe", "qwen3_moe", "smollm3",
+                                         "starcoder2"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(recorded_gguf, gives_the_recorded_results_in_eager_and_as_a_program) {
+  const std::string stem = tests::test_data("hf_families/gguf").string() + "/" + GetParam();
+  const Model model = load(stem + ".gguf");
+  const io::SafeTensors golden = io::read_safetensors(stem + ".golden.safetensors");
+  EagerRunner eager_runner(*model.decoder);
+  expect_passed(compare_with_golden(eager_runner, golden, "Q4_0."), 2);
+  Exporter exporter;
+  add_methods(exporter, *model.decoder, {.chunk = 64, .all_logits = true});
+  ProgramRunner program(exporter.write(ExportOptions{.exact = true}));
+  expect_passed(compare_with_golden(program, golden, "Q4_0."), 2);
+}
+
 }  // namespace
 }  // namespace taper::llm
