@@ -27,11 +27,18 @@ class Keys {
   int64_t integer(Names names, int64_t otherwise) const {
     return integer_if(names).value_or(otherwise);
   }
-  /// At least 1: a divisor.
+  /// In [1, 2^30]: divisors, and factors of sizes.
   int64_t positive(Names names, int64_t otherwise) const {
     const int64_t value = integer(names, otherwise);
-    if (value < 1)
-      throw ExportError(std::string("config: ") + *names.begin() + " must be positive, it is " +
+    if (value < 1 || value > int64_t{1} << 30)
+      throw ExportError(std::string("config: ") + *names.begin() + " must be in [1, 2^30], it is " +
+                        std::to_string(value));
+    return value;
+  }
+  double positive_number(Names names, double otherwise) const {
+    const double value = number(names, otherwise);
+    if (!(value > 0))
+      throw ExportError(std::string("config: ") + *names.begin() + " must be above 0, it is " +
                         std::to_string(value));
     return value;
   }

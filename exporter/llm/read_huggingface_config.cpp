@@ -85,7 +85,7 @@ bool is_windowed_by_rule(const Keys& keys, const Config& c, int64_t layer) {
   if (c.is({"gemma3_text"}))
     return (layer + 1) % keys.positive({"sliding_window_pattern", "_sliding_window_pattern"}, 6) !=
            0;
-  if (c.is({"cohere2", "olmo3"}))
+  if (c.is({"cohere2", "olmo3", "exaone4"}))
     return (layer + 1) % keys.positive({"sliding_window_pattern"}, 4) != 0;
   if (c.is({"gpt_oss"})) return layer % 2 == 0;
   if (c.is({"llama4_text"})) return is_turned_by_list(keys, layer);
@@ -93,9 +93,11 @@ bool is_windowed_by_rule(const Keys& keys, const Config& c, int64_t layer) {
   return true;
 }
 
-/// Cohere 2's layers that see everything know no positions.
+/// Where some layers of Cohere 2 and EXAONE 4 see a window, the others know no positions.
 bool is_turned(const Keys& keys, const Config& c, int64_t layer) {
-  if (c.is({"cohere2"})) return c.windowed[static_cast<size_t>(layer)];
+  const bool windowed = c.windowed[static_cast<size_t>(layer)];
+  if (c.is({"cohere2"})) return windowed;
+  if (c.is({"exaone4"})) return windowed || c.window == 0;
   return !c.is({"smollm3", "llama4_text"}) || is_turned_by_list(keys, layer);
 }
 
@@ -141,7 +143,7 @@ void read_experts(const Keys& keys, Config& c) {
     c.mlp = keys.integer({"intermediate_size_mlp"});
   }
   if (c.is({"gpt_oss"})) {
-    c.gate_limit = keys.number({"swiglu_limit"}, 7);
+    c.gate_limit = keys.positive_number({"swiglu_limit"}, 7);
     c.gate_slope = keys.number({"swiglu_alpha"}, 1.702);
   }
 }
@@ -164,7 +166,7 @@ void read_scales(const Keys& keys, Config& c) {
   c.logit_scale = keys.number({"logit_scale"}, usual) / keys.number({"logits_scaling"}, 1);
   if (c.is({"llama4_text"}) && keys.flag({"attn_temperature_tuning"}, true)) {
     c.temperature_scale = keys.number({"attn_scale"}, 0.1);
-    c.temperature_floor = keys.number({"floor_scale"}, 8192);
+    c.temperature_floor = keys.positive_number({"floor_scale"}, 8192);
   }
 }
 
@@ -227,13 +229,15 @@ void read_flags(const Keys& keys, Config& c) {
   keys.refuse({"alibi"}, "Falcon with ALiBi");
   keys.refuse({"use_bidirectional_attention"}, "attention to later tokens");
   keys.refuse({"add_cross_attention"}, "cross attention");
+  if (c.is({"olmoe"}) && keys.number_if({"clip_qkv"}))
+    throw ExportError("config: clip_qkv is given, and clipped queries are not supported");
   if (c.is({"stablelm", "phi"})) keys.refuse({"qk_layernorm"}, "a norm of queries and keys here");
 }
 
 /// Its files may write the bound of time steps as Infinity, which is no number in JSON.
 double bound(const json& limits, size_t place, double otherwise) {
-  return limits.size() > place && limits[place].is_number() ? limits[place].get<double>()
-                                                            : otherwise;
+  const bool given = limits.is_array() && limits.size() > place && limits[place].is_number();
+  return given ? limits[place].get<double>() : otherwise;
 }
 
 void read_mamba2(const Keys& keys, Config& c) {
@@ -244,7 +248,7 @@ void read_mamba2(const Keys& keys, Config& c) {
   const json* limits = keys.find({"time_step_limit"});
   const json all = limits != nullptr ? *limits : json::array();
   c.least_step = bound(all, 0, 0), c.most_step = bound(all, 1, INFINITY);
-  if (c.inner != keys.integer({"expand"}, 2) * c.hidden)
+  if (c.inner != keys.positive({"expand"}, 2) * c.hidden)
     throw ExportError("config: num_heads times head_dim must be expand times hidden_size");
   if (c.heads % c.groups != 0) throw ExportError("config: n_groups must divide num_heads");
 }
@@ -254,7 +258,7 @@ void read_state_space(const Keys& keys, Config& c) {
   if (c.is({"mamba2"})) read_mamba2(keys, c);
   if (c.is({"rwkv"})) c.inner = c.hidden;
   if (!c.is({"mamba"})) return;
-  c.inner = keys.integer({"intermediate_size"}, keys.integer({"expand"}, 2) * c.hidden);
+  c.inner = keys.integer({"intermediate_size"}, keys.positive({"expand"}, 2) * c.hidden);
   c.state = keys.integer({"state_size"});
   c.step_rank = keys.integer({"time_step_rank"}, (c.hidden + 15) / 16);
 }
@@ -356,6 +360,8 @@ void check(const Config& c) {
   for (const int64_t size : {c.vocabulary, c.hidden, c.layers, c.mlp, c.context})
     require(size > 0 && size < most, "a size is " + std::to_string(size) + ", not in [1, 2^31)");
   require(c.layers <= 10000, std::to_string(c.layers) + " layers are too many");
+  for (const int64_t size : {c.experts, c.expert_mlp, c.shared_mlp})
+    require(size >= 0 && size < most, "a size of experts is out of range");
   require(c.window >= 0 && c.window < most, "sliding_window is out of range");
   if (c.heads == 0) return;
   require(c.heads > 0 && c.heads < most && c.head_dim > 0 && c.head_dim < most,

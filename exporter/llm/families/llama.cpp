@@ -1,7 +1,7 @@
 // Llama and its kin: norm, attention, norm, gated MLP. Mistral adds a window, Qwen biases or norms
 // of queries and keys, Granite scales, Phi-3 and GLM joint projections, SmolLM3 layers without
-// positions, gpt-oss sinks; Mixtral, Qwen-MoE, gpt-oss and Llama 4 have experts. H. Touvron and
-// others, "LLaMA", arXiv:2302.13971.
+// positions, gpt-oss sinks; Mixtral, Qwen-MoE, OLMoE, gpt-oss and Llama 4 have experts. H. Touvron
+// and others, "LLaMA", arXiv:2302.13971.
 #include "taper/exporter/llm/decoder.h"
 #include "taper/exporter/llm/experts.h"
 #include "taper/exporter/llm/families.h"
@@ -13,7 +13,9 @@ AttentionOptions options_of(const Config& c, const Weights& attention, int64_t l
   AttentionOptions o;
   if (c.unit_heads && c.is_turned(layer)) o.qk_norm = AttentionOptions::QkNorm::unit;
   if (attention["qkv"].has()) o.projections = Projections::joint;
-  if (attention["q_norm"].has()) o.qk_norm = AttentionOptions::QkNorm::per_head;
+  if (attention["q_norm"].has())
+    o.qk_norm = c.family == "olmoe" ? AttentionOptions::QkNorm::all_heads
+                                    : AttentionOptions::QkNorm::per_head;
   return o;
 }
 
@@ -52,10 +54,10 @@ class LlamaLayer : public DecoderLayer {
 
 }  // namespace
 
-const Family llama = {
-    {"llama", "llama4_text", "mistral", "mixtral", "smollm3", "qwen2", "qwen2_moe", "qwen3",
-     "qwen3_moe", "phi3", "granite", "glm", "gpt_oss", "ernie4_5"},
-    Family::FinalNorm::rms,
-    make<LlamaLayer>};
+const Family llama = {{"llama", "llama4_text", "mistral", "mixtral", "smollm3", "qwen2",
+                       "qwen2_moe", "qwen3", "qwen3_moe", "phi3", "granite", "glm", "gpt_oss",
+                       "ernie4_5", "seed_oss", "ministral", "olmoe"},
+                      Family::FinalNorm::rms,
+                      make<LlamaLayer>};
 
 }  // namespace taper::llm

@@ -1,15 +1,21 @@
 // OLMo 2 and 3: norms stand behind attention and MLP, and queries and keys are normalised over all
-// heads. Most layers of OLMo 3 see a window. "2 OLMo 2 Furious", arXiv:2501.00656.
+// heads. Most layers of OLMo 3 see a window. "2 OLMo 2 Furious", arXiv:2501.00656. EXAONE 4 differs
+// in norms of each head, and in layers without positions. arXiv:2507.11407.
 #include "taper/exporter/llm/decoder.h"
 #include "taper/exporter/llm/families.h"
 
 namespace taper::llm {
 namespace {
 
+AttentionOptions::QkNorm qk_norm(const Config& c) {
+  using enum AttentionOptions::QkNorm;
+  return c.family == "exaone4" ? per_head : all_heads;
+}
+
 class OlmoLayer : public DecoderLayer {
  public:
   OlmoLayer(const Config& c, const Weights& weights, int64_t layer)
-      : attention(c, weights["attention"], layer, {.qk_norm = AttentionOptions::QkNorm::all_heads}),
+      : attention(c, weights["attention"], layer, {.qk_norm = qk_norm(c)}),
         attention_norm(weights["attention_post_norm"], {c.hidden}, c.norm_eps, Norm::Kind::rms),
         mlp(c, weights["mlp"]),
         mlp_norm(weights["mlp_post_norm"], {c.hidden}, c.norm_eps, Norm::Kind::rms) {
@@ -30,6 +36,6 @@ class OlmoLayer : public DecoderLayer {
 
 }  // namespace
 
-const Family olmo = {{"olmo2", "olmo3"}, Family::FinalNorm::rms, make<OlmoLayer>};
+const Family olmo = {{"olmo2", "olmo3", "exaone4"}, Family::FinalNorm::rms, make<OlmoLayer>};
 
 }  // namespace taper::llm

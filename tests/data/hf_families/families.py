@@ -1,7 +1,9 @@
 """The small models that record.py makes: sizes that show what is special about each family."""
-from transformers import (AutoModelForCausalLM, CLIPConfig, CLIPModel, Cohere2Config, Glm4Config, GlmConfig, GptOssConfig, Llama4ForCausalLM,
-                          Llama4TextConfig, Mamba2Config, ModernBertConfig, ModernBertModel, Olmo3Config, OPTConfig,
-                          Qwen2MoeConfig, RwkvConfig, SmolLM3Config, Starcoder2Config, Ernie4_5Config, GPTBigCodeConfig)
+from transformers import (AutoModelForCausalLM, CLIPConfig, CLIPModel, Cohere2Config, Ernie4_5Config,
+                          Exaone4Config, Glm4Config, GlmConfig, GPTBigCodeConfig, GptOssConfig, Llama4ForCausalLM,
+                          Llama4TextConfig, Mamba2Config, MinistralConfig, ModernBertConfig, ModernBertModel,
+                          Olmo3Config, OlmoeConfig, OPTConfig, Phi3Config, Qwen2MoeConfig, RwkvConfig, SeedOssConfig, SmolLM3Config,
+                          Starcoder2Config)
 
 COMMON = dict(vocab_size=48, hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
               intermediate_size=48, max_position_embeddings=64, pad_token_id=0, bos_token_id=1, eos_token_id=2)
@@ -29,6 +31,15 @@ FAMILIES = {
                                                                  original_max_position_embeddings=16)))),
     "cohere2": causal(Cohere2Config(**common(num_hidden_layers=4, sliding_window=9), logit_scale=0.5)),
     "olmo3": causal(Olmo3Config(**common(num_hidden_layers=4, sliding_window=9))),
+    "olmoe": causal(OlmoeConfig(**common(num_experts=6, num_experts_per_tok=2, intermediate_size=24))),
+    "exaone4": causal(Exaone4Config(**common(num_hidden_layers=4, sliding_window=9, sliding_window_pattern=4))),
+    "seed_oss": causal(SeedOssConfig(**common(head_dim=12))),
+    "ministral": causal(MinistralConfig(**common(head_dim=12, sliding_window=9))),
+    "phi4_mini": causal(Phi3Config(**common(hidden_size=64, original_max_position_embeddings=64, max_position_embeddings=128),
+                                   rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, partial_rotary_factor=0.75,
+                                                        short_factor=[1.0, 1.1, 1.2, 1.4, 1.6, 2.0],
+                                                        long_factor=[1.0, 1.5, 2.0, 3.0, 4.0, 6.0],
+                                                        original_max_position_embeddings=64))),
     "ernie4_5": causal(Ernie4_5Config(**common(head_dim=12, use_bias=True))),
     "glm": causal(GlmConfig(**common(head_dim=8, attention_bias=True))),
     "glm4": causal(Glm4Config(**common(head_dim=8, attention_bias=True))),

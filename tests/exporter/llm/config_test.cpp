@@ -80,6 +80,59 @@ TEST(language_model_config, refuses_values_that_change_results_and_are_not_suppo
   EXPECT_THAT(refusal(with("use_bidirectional_attention", true)), HasSubstr("later tokens"));
 }
 
+json changed(const char* family, const json& keys) {
+  json config = with("model_type", family);
+  config.update(keys);
+  return config;
+}
+
+TEST(language_model_config, refuses_what_single_families_cannot_have) {
+  EXPECT_THAT(refusal(changed("opt", {{"do_layer_norm_before", false}})),
+              HasSubstr("do_layer_norm_before"));
+  EXPECT_THAT(refusal(changed("opt", {{"word_embed_proj_dim", 8}})),
+              HasSubstr("word_embed_proj_dim"));
+  EXPECT_THAT(refusal(changed("olmoe", {{"clip_qkv", 8.0}})), HasSubstr("clip_qkv"));
+  EXPECT_THAT(refusal(changed(
+                  "gpt_oss",
+                  {{"num_local_experts", 4}, {"swiglu_limit", 0.0}, {"num_experts_per_tok", 2}})),
+              HasSubstr("swiglu_limit must be above 0"));
+  EXPECT_THAT(refusal(changed("llama4_text", {{"no_rope_layer_interval", 0}})),
+              HasSubstr("no_rope_layer_interval must be in [1, 2^30]"));
+  EXPECT_THAT(refusal(changed("qwen3_moe", {{"num_experts", 4},
+                                            {"num_experts_per_tok", 2},
+                                            {"moe_intermediate_size", int64_t{1} << 62}})),
+              HasSubstr("a size of experts"));
+}
+
+TEST(language_model_config, reads_mamba_2) {
+  const json mamba = {{"num_heads", 8},
+                      {"head_dim", 4},
+                      {"n_groups", 2},
+                      {"state_size", 6},
+                      {"time_step_limit", json::array({0.5, "Infinity"})}};
+  const Config c = read_config(changed("mamba2", mamba));
+  EXPECT_EQ(c.inner, 32);
+  EXPECT_EQ(c.least_step, 0.5);
+  EXPECT_EQ(c.most_step, INFINITY);
+  const auto refused = [&](const char* key, const json& value) {
+    json other = mamba;
+    other[key] = value;
+    return refusal(changed("mamba2", other));
+  };
+  EXPECT_THAT(refused("num_heads", 6), HasSubstr("expand times hidden_size"));
+  EXPECT_THAT(refused("n_groups", 3), HasSubstr("n_groups must divide"));
+  EXPECT_THAT(refused("state_size", int64_t{1} << 40), HasSubstr("state_size must be in"));
+  EXPECT_EQ(refused("time_step_limit", "none"), "");
+}
+
+/// SmolLM 3's list has 1 for layers with positions, and need not be there.
+TEST(language_model_config, knows_layers_without_positions) {
+  const Config by_list = read_config(changed("smollm3", {{"no_rope_layers", {0, 1}}}));
+  EXPECT_THAT(by_list.turned, ElementsAre(false, true));
+  const Config by_rule = read_config(changed("smollm3", {{"no_rope_layer_interval", 2}}));
+  EXPECT_THAT(by_rule.turned, ElementsAre(true, false));
+}
+
 /// The frequencies that transformers computed.
 TEST(language_model_config, scales_frequencies_as_recorded) {
   for (const char* name : {"llama3", "phi3", "gemma3", "gpt_neox", "qwen3", "stablelm"}) {
