@@ -20,6 +20,7 @@ struct ModelChoice {
   int64_t context = 0;
   int threads = 0;  ///< 0: one for each core
   bool exact = false;
+  bool states = false;  ///< the program gives the states of tokens, for embeddings
 
   void add_to(Command& command);
   /// Loads the model. Shows the steps if the error stream is a terminal.

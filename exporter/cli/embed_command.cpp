@@ -5,16 +5,14 @@
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/commands.h"
-#include "taper/exporter/cli/stages.h"
-#include "taper/exporter/eager/threads.h"
+#include "taper/exporter/cli/embedding_model.h"
 #include "taper/exporter/io/safetensors.h"
-#include "taper/exporter/llm/text_encoder.h"
 
 namespace taper::cli {
 namespace {
 
 struct EmbedArguments {
-  std::string model, texts, output;
+  std::string model, texts, output, pooling;
 };
 
 /// A list of texts, or of objects with `text`.
@@ -33,24 +31,34 @@ std::vector<std::string> read_texts(const std::string& path) {
   return texts;
 }
 
+std::unique_ptr<llm::Embedder> load_embedder(const EmbedArguments& a) {
+  if (is_encoder(a.model)) return load_encoder(a.model, a.pooling);
+  ModelChoice choice;
+  choice.model = a.model, choice.states = true;
+  std::unique_ptr<llm::Embedder> embedder = embedder_of(choice.load(), a.pooling);
+  if (embedder == nullptr)
+    throw ExportError(a.model + ": the program does not give states; export it with --states");
+  return embedder;
+}
+
 void embed(const EmbedArguments& a, std::ostream& out) {
   const std::vector<std::string> texts = read_texts(a.texts);
-  llm::TextEncoderOptions options;
-  options.threads = eager::threads();
-  std::unique_ptr<llm::TextEncoder> encoder;
-  {
-    Stages stages(5);
-    options.stage = [&](const std::string& stage) { stages.begin(stage); };
-    encoder = std::make_unique<llm::TextEncoder>(a.model, options);
-  }
+  const std::unique_ptr<llm::Embedder> embedder = load_embedder(a);
   io::SafeTensors result;
+  size_t width = 0;
   for (size_t i = 0; i < texts.size(); ++i) {
-    const std::vector<float> embedding = encoder->embed(texts[i]);
+    const std::vector<llm::TokenId> ids = embedder->tokens(texts[i]);
+    std::string why;
+    const Result<std::vector<float>> embedding =
+        embedder->embed({ids.data(), static_cast<index_t>(ids.size())}, &why);
+    if (!embedding.ok())
+      throw ExportError(a.model + ": text " + std::to_string(i) + " of " + a.texts + ": " + why);
+    width = embedding.value().size();
     result.tensors.emplace("embedding" + std::to_string(i),
-                           io::Array::of<float>({encoder->width()}, embedding));
+                           io::Array::of<float>({static_cast<int64_t>(width)}, embedding.value()));
   }
   io::write_safetensors(a.output, result);
-  out << a.output << ": " << texts.size() << " embeddings of " << encoder->width() << " elements\n";
+  out << a.output << ": " << texts.size() << " embeddings of " << width << " elements\n";
 }
 
 }  // namespace
@@ -58,13 +66,16 @@ void embed(const EmbedArguments& a, std::ostream& out) {
 void add_embed_command(CommandLine& line, std::ostream& out) {
   const auto arguments = std::make_shared<EmbedArguments>();
   Command command = line.add("embed", "Turns texts into vectors whose products compare them.");
-  command.option("MODEL", arguments->model, "a folder with a text encoder, such as BERT")
+  command
+      .option("MODEL", arguments->model,
+              "a folder with a text encoder such as BERT, or a language model")
       .required();
   command.option("--texts", arguments->texts, "a JSON list of texts").required();
   command
       .option("-o,--output FILE.safetensors", arguments->output,
               "gets the tensors embedding0, embedding1, …")
       .required();
+  add_pooling(command, arguments->pooling);
   command.does([arguments, &out] { embed(*arguments, out); });
 }
 

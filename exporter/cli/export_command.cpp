@@ -212,8 +212,8 @@ void require_files_of_their_own(const ExportArguments& options) {
 void run_export(const ExportArguments& options, std::ostream& out) {
   require_files_of_their_own(options);
   if (is_language_model(options.files[0])) return export_language_model(options, out);
-  if (options.language.context || options.language.all_logits)
-    throw ExportError("--context and --all-logits are for language models, and " +
+  if (options.language.context || options.language.all_logits || options.language.states)
+    throw ExportError("--context, --all-logits and --states are for language models, and " +
                       options.files[0] +
                       " is neither a folder with a config.json nor a .gguf file");
   const bool sources =
@@ -248,6 +248,8 @@ void add_language_options(Command& command, LanguageModelExport& choice) {
   command.flag(
       "--all-logits", choice.all_logits,
       "Language models: adds the method forward_all, which gives the logits of every token");
+  command.flag("--states", choice.states,
+               "Language models: adds the method states, which embeddings are made of");
 }
 
 }  // namespace

@@ -102,7 +102,8 @@ emit::Report export_writer(Model& model, const std::string& output,
                            const std::vector<io::Asset>& assets = {}) {
   Exporter exporter;
   for (const io::Asset& asset : assets) exporter.asset(asset);
-  add_methods(exporter, model, {.chunk = choice.chunk, .all_logits = choice.all_logits});
+  add_methods(exporter, model,
+              {.chunk = choice.chunk, .all_logits = choice.all_logits, .states = choice.states});
   return exporter.write(output, options);
 }
 
@@ -148,8 +149,9 @@ void export_language_model(const std::string& path, const std::string& output,
   stages.begin("loading");
   const bool encodes = llm::is_encoder(path);
   if (encodes || llm::is_image_model(path)) {
-    if (choice.context || choice.all_logits)
-      throw ExportError(path + ": an encoder has neither a context nor logits");
+    if (choice.context || choice.all_logits || choice.states)
+      throw ExportError(path +
+                        ": an encoder has neither a context nor logits, and gives all states");
     out << (encodes ? export_plain(*llm::load_encoder(path), output, written)
                     : export_plain(*llm::load_image_model(path), output, written));
     return;
@@ -157,6 +159,7 @@ void export_language_model(const std::string& path, const std::string& output,
   llm::LoadOptions load;
   load.capacity = choice.context.value_or(0);
   if (llm::is_seq2seq(path)) {
+    if (choice.states) throw ExportError(path + ": --states is for models that only write");
     out << export_writer(*llm::load_seq2seq(path, load), output, choice, written);
     return;
   }

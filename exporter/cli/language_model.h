@@ -22,6 +22,7 @@ struct LanguageModelExport {
   std::optional<int64_t> context;  ///< positions of the caches; none: those of the model
   int64_t chunk = 512;
   bool all_logits = false;
+  bool states = false;                   ///< adds the method `states`, for embeddings
   Quantization* quantization = nullptr;  ///< how weights are quantized; nullptr: they are not
 };
 /// Writes the program, prints its report and what the caches take. Throws ExportError.

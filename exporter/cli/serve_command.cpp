@@ -6,9 +6,12 @@
 #include <memory>
 #include <ostream>
 #include <thread>
+#include <utility>
 
 #include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/commands.h"
+#include "taper/exporter/cli/embedding_model.h"
+#include "taper/exporter/serve/address.h"
 #include "taper/exporter/serve/server.h"
 
 namespace taper::cli {
@@ -19,6 +22,7 @@ void end(int) { ended = true; }
 
 struct ServeArguments {
   ModelChoice model;
+  std::string pooling;
   serve::ServerOptions server;
   int64_t port = 8080, sequences = 4, waiting = 64, body_bytes = 1 << 20, max_tokens = 0,
           seconds = 600;
@@ -48,13 +52,24 @@ serve::ServerOptions options_of(const ServeArguments& a) {
   return options;
 }
 
+/// A model that writes gives embeddings, too, if its program has the states of tokens.
+serve::Models models_of(const ServeArguments& a) {
+  if (is_encoder(a.model.model)) return serve::Models(load_encoder(a.model.model, a.pooling));
+  ModelChoice choice = a.model;
+  choice.states = true;
+  serve::Models models(choice.load());
+  models.embedder = embedder_of(*models.language, a.pooling);
+  return models;
+}
+
 void serve_until_ended(const ServeArguments& a, std::ostream& out) {
   const serve::ServerOptions options = options_of(a);
-  const llm::LanguageModel model = a.model.load();
+  serve::require_address(options.host, options.port);  // before the wait for the model
+  serve::Models models = models_of(a);
   ended = false;
   const auto before_term = std::signal(SIGTERM, end), before_int = std::signal(SIGINT, end);
   {
-    const serve::Server server(model, options);
+    const serve::Server server(std::move(models), options);
     out << options.model_id << " at " << server.url() << "   for a browser; programs use "
         << server.url() << "/v1" << std::endl;
     while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -70,6 +85,7 @@ void add_serve_command(CommandLine& line, std::ostream& out) {
   Command command = line.add(
       "serve", "Serves a language model to browsers and to programs that know OpenAI's interface.");
   a->model.add_to(command);
+  add_pooling(command, a->pooling);
   command.option("--port", a->port, "0: any that is free").shows_default();
   command
       .option("--host", a->server.host,

@@ -46,6 +46,17 @@ void add_methods(Exporter& exporter, Decoder& decoder, const ProgramOptions& opt
                       [&](const Tensor& ids, const Tensor& start, const DecoderOptions& of_call) {
                         return decoder(ids, start, of_call).logits;
                       });
+  if (!options.states) return;
+  const Dim batch(decoder.config.batch), n = tokens_of(decoder.config, options.chunk);
+  exporter.method("states",
+                  [&](const Tensor& ids, const Tensor& start) {
+                    const eager::NoGrad guard;
+                    DecoderOptions of_call;
+                    of_call.all_logits = of_call.keep_hidden = true;
+                    return decoder(ids, start, of_call).hidden.back();
+                  },
+                  {input("ids", {batch, n}, DType::i64), input("start", {batch}, DType::i64)},
+                  {"states"});
 }
 
 void add_methods(Exporter& exporter, Seq2Seq& model, const ProgramOptions& options) {

@@ -20,6 +20,9 @@ struct ProgramOptions {
   int64_t chunk = 512;      ///< the most tokens of a call; at most the capacity of the caches
   bool all_logits = false;  ///< adds the method `forward_all`, which gives those of every token
   int64_t all_logits_chunk = 0;  ///< the most tokens of a call of `forward_all`; 0: chunk
+  /// Adds the method `states` to a decoder's: the last state of every token, which embeddings are
+  /// made of.
+  bool states = false;
 };
 
 /// Traces the methods.

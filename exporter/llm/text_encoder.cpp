@@ -22,6 +22,27 @@ size_t longest_text(const std::filesystem::path& folder, int64_t positions) {
   return static_cast<size_t>(std::clamp<int64_t>(length->get<int64_t>(), 2, positions));
 }
 
+/// What sentence-transformers reads from the folder of its pooling; otherwise the mean.
+Pooling pooling_of(const std::filesystem::path& folder) {
+  const auto file = folder / "1_Pooling" / "config.json";
+  if (!std::filesystem::exists(file)) return Pooling::mean;
+  const nlohmann::json config = huggingface::read_json_object(file);
+  std::optional<Pooling> pooling;
+  for (const auto& [key, value] : config.items()) {
+    if (!key.starts_with("pooling_mode_") || value != nlohmann::json(true)) continue;
+    const bool is_known = key == "pooling_mode_mean_tokens" || key == "pooling_mode_cls_token" ||
+                          key == "pooling_mode_lasttoken";
+    if (!is_known || pooling)
+      throw ExportError(file.string() +
+                        ": only one of the poolings mean, cls and lasttoken is "
+                        "supported; choose one with --pooling");
+    pooling = key == "pooling_mode_mean_tokens" ? Pooling::mean
+              : key == "pooling_mode_cls_token" ? Pooling::first
+                                                : Pooling::last;
+  }
+  return pooling.value_or(Pooling::mean);
+}
+
 }  // namespace
 
 struct TextEncoder::Parts {
@@ -31,6 +52,7 @@ struct TextEncoder::Parts {
   std::optional<Module> module;
   size_t longest = 0;
   int64_t width = 0;
+  Pooling pooling = Pooling::mean;
 };
 
 TextEncoder::TextEncoder(const std::string& path, const TextEncoderOptions& options)
@@ -47,6 +69,7 @@ TextEncoder::TextEncoder(const std::string& path, const TextEncoderOptions& opti
   const std::unique_ptr<Encoder> encoder = load_encoder(path);
   p.longest = longest_text(path, encoder->config.context);
   p.width = encoder->config.hidden;
+  p.pooling = options.pooling ? *options.pooling : pooling_of(path);
 
   stage("tracing");
   Exporter exporter;
@@ -64,29 +87,29 @@ TextEncoder::TextEncoder(const std::string& path, const TextEncoderOptions& opti
 }
 TextEncoder::~TextEncoder() = default;
 
-int64_t TextEncoder::width() const { return parts_->width; }
-
-std::vector<TokenId> TextEncoder::tokens(const std::string& text) const {
-  std::vector<TokenId> ids = parts_->tokenizer->encode(text);
-  if (ids.size() > parts_->longest) {
-    const TokenId last = ids.back();  // the token that ends every text
-    ids.resize(parts_->longest);
-    ids.back() = last;
-  }
-  return ids;
-}
-
-std::vector<float> TextEncoder::embed(const std::string& text) {
+const Tokenizer& TextEncoder::tokenizer() const { return *parts_->tokenizer; }
+int64_t TextEncoder::longest() const { return static_cast<int64_t>(parts_->longest); }
+Result<std::vector<float>> TextEncoder::embed(Span<const TokenId> ids, std::string* message) {
   Parts& p = *parts_;
-  const std::vector<TokenId> ids = tokens(text);
-  if (ids.empty()) throw ExportError(p.path + ": a text without tokens has no embedding");
-  const std::vector<int64_t> wide(ids.begin(), ids.end()), mask(ids.size(), 1);
-  const auto count = static_cast<index_t>(ids.size());
-  std::vector<float> embedding(static_cast<size_t>(p.width));
-  const Error error = p.module->run(
-      "embed", {Input(wide.data(), {1, count}), Input(mask.data(), {1, count})}, {embedding});
-  if (error != Error::ok) throw ExportError(p.path + ": " + p.module->message());
-  return embedding;
+  const auto fail = [&](Error error, const std::string& why) {
+    if (message != nullptr) *message = why;
+    return error;
+  };
+  const index_t count = ids.size();
+  if (count == 0 || count > longest())
+    return fail(Error::invalid_argument, "a text must have 1 to " + std::to_string(longest()) +
+                                             " tokens, not " + std::to_string(count));
+  const std::vector<int64_t> wide(ids.begin(), ids.end()), mask(wide.size(), 1),
+      types(wide.size(), 0);
+  std::vector<float> states(wide.size() * static_cast<size_t>(p.width));
+  const Error error = p.module->run("forward",
+                                    {Input(wide.data(), {1, count}), Input(mask.data(), {1, count}),
+                                     Input(types.data(), {1, count})},
+                                    {states});
+  if (error != Error::ok) return fail(error, p.module->message());
+  StatePool pool(p.pooling, p.width);
+  pool.add({states.data(), static_cast<index_t>(states.size())});
+  return pool.result();
 }
 
 }  // namespace taper::llm

@@ -2,10 +2,11 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "taper/runtime/extension/llm/tokenizer.h"
+#include "taper/runtime/extension/llm/embedder.h"
 
 namespace taper {
 struct Threads;
@@ -14,21 +15,21 @@ struct Threads;
 namespace taper::llm {
 
 struct TextEncoderOptions {
+  /// None: as the folder says in the files of sentence-transformers, otherwise the mean.
+  std::optional<Pooling> pooling;
   const Threads* threads = nullptr;
   std::function<void(const std::string&)> stage;  ///< told what begins: loading, tracing, …
 };
 
-/// Errors are ExportErrors, which name the folder.
-class TextEncoder {
+/// Makes vectors of texts. The constructor throws ExportErrors, which name the folder.
+class TextEncoder : public Embedder {
  public:
   explicit TextEncoder(const std::string& path, const TextEncoderOptions& options = {});
-  ~TextEncoder();
+  ~TextEncoder() override;
 
-  int64_t width() const;
-  /// The tokens of a text, with those around it. A text that is too long for the model is cut.
-  std::vector<TokenId> tokens(const std::string& text) const;
-  /// The mean over all tokens of the last states, of length 1.
-  std::vector<float> embed(const std::string& text);
+  const Tokenizer& tokenizer() const override;
+  int64_t longest() const override;
+  Result<std::vector<float>> embed(Span<const TokenId> ids, std::string* message) override;
 
  private:
   struct Parts;

@@ -57,7 +57,10 @@ void write_program(const std::string& path, const std::string& program,
 
   if (options.stage) options.stage("tracing");
   add_methods(exporter, *model.decoder,
-              {.chunk = chunk, .all_logits = options.draft, .all_logits_chunk = draft_chunk});
+              {.chunk = chunk,
+               .all_logits = options.draft,
+               .all_logits_chunk = draft_chunk,
+               .states = options.states});
   ExportOptions written;
   written.exact = options.exact, written.quiet = true, written.debug = false;
   written.stage = options.stage, written.before_passes = options.before_passes;

@@ -17,6 +17,7 @@ struct TextModelOptions {
   bool exact = false;   ///< computes in f32 on de-quantized weights
   int64_t context = 0;  ///< positions of the caches; 0: 4096, or fewer if the model has fewer
   bool draft = false;   ///< for GenerateOptions::draft: the program gives the logits of guesses
+  bool states = false;  ///< for embeddings: the program gives the states of tokens
   const Threads* threads = nullptr;
   /// Edits the graphs before they become a program (ExportOptions::before_passes).
   std::function<void(const std::vector<ir::Graph*>&)> before_passes;

@@ -19,10 +19,15 @@ bool write(httplib::DataSink& sink, const std::string& text) {
 }
 std::string event(const json& object) { return "data: " + text_of(object) + "\n\n"; }
 
-void append(Progress& text, const Progress& came) {
-  text.text += came.text;
-  text.chances.insert(text.chances.end(), came.chances.begin(), came.chances.end());
-  text.finish = came.finish, text.message = came.message, text.statistics = came.statistics;
+void append(llm::AnswerParts& parts, const llm::AnswerParts& more) {
+  parts.thoughts += more.thoughts, parts.text += more.text;
+  parts.calls.insert(parts.calls.end(), more.calls.begin(), more.calls.end());
+}
+
+void append(AnswerNews& all, const AnswerNews& news) {
+  append(all.parts, news.parts);
+  all.chances.insert(all.chances.end(), news.chances.begin(), news.chances.end());
+  all.finish = news.finish, all.statistics = news.statistics;
 }
 
 }  // namespace
@@ -31,6 +36,7 @@ Answer::Answer(ApiRequest request, std::vector<std::shared_ptr<Job>> jobs, Respo
     : request_(std::move(request)),
       jobs_(std::move(jobs)),
       responses_(std::move(responses)),
+      readers_(jobs_.size(), llm::AnswerReader(request_.answer)),
       texts_(jobs_.size()),
       began_(jobs_.size()) {}
 
@@ -38,18 +44,37 @@ Answer::~Answer() {
   for (const auto& job : jobs_) job->cancel();
 }
 
-bool Answer::send_events(size_t index, const Progress& progress, httplib::DataSink& sink) {
+// Takes the text apart, if it is that of a chat.
+AnswerNews Answer::news_of(size_t index, const Progress& came) {
+  AnswerNews news;
+  news.chances = came.chances, news.finish = came.finish, news.statistics = came.statistics;
+  news.calls_before = texts_[index].parts.calls.size();
+  if (request_.endpoint != Endpoint::chat) {
+    news.parts.text = came.text;
+    return news;
+  }
+  news.parts = readers_[index].push(came.text);
+  if (came.finish != Finish::none) append(news.parts, readers_[index].finish());
+  const size_t most =
+      request_.calls_once ? 1 - std::min<size_t>(news.calls_before, 1) : news.parts.calls.size();
+  if (news.parts.calls.size() > most) news.parts.calls.resize(most);
+  return news;
+}
+
+bool Answer::send_events(size_t index, const AnswerNews& news, httplib::DataSink& sink) {
   if (!request_.streams) return true;
   const bool began = !began_[index];
-  began_[index] = true;
-  if (progress.finish == Finish::none)
-    return write(sink, event(responses_.chunk(index, progress, began)));
-  // the last text, and then the reason of the end alone
-  Progress last = progress, end;
-  last.finish = Finish::none, end.finish = progress.finish;
-  const bool has_text = began || !last.text.empty() || !last.chances.empty();
-  return (!has_text || write(sink, event(responses_.chunk(index, last, began)))) &&
-         write(sink, event(responses_.chunk(index, end, false)));
+  if (began || news.has_parts()) {
+    AnswerNews parts = news;
+    parts.finish = Finish::none;  // the reason of the end comes alone
+    began_[index] = true;
+    if (!write(sink, event(responses_.chunk(index, parts, began)))) return false;
+  }
+  if (news.finish == Finish::none) return true;
+  AnswerNews end;
+  end.finish = news.finish;
+  end.calls_before = texts_[index].parts.calls.size();
+  return write(sink, event(responses_.chunk(index, end, false)));
 }
 
 bool Answer::send_end(httplib::DataSink& sink) {
@@ -68,7 +93,6 @@ bool Answer::send(httplib::DataSink& sink) {
     if (texts_[i].finish != Finish::none) continue;
     const Progress came = jobs_[i]->wait(waited ? std::chrono::milliseconds(0) : look);
     waited = true;
-    append(texts_[i], came);
     if (came.finish == Finish::failed) {
       const json error = ApiError(500, came.message).body();
       if (request_.streams) return write(sink, event(error)), false;
@@ -76,11 +100,15 @@ bool Answer::send(httplib::DataSink& sink) {
       return sink.done(), true;
     }
     const bool is_new = !came.text.empty() || !came.chances.empty() || came.finish != Finish::none;
-    if (is_new && !send_events(i, came, sink)) return false;
+    if (!is_new) continue;
+    const AnswerNews news = news_of(i, came);
+    append(texts_[i], news);
+    const bool is_told = news.has_parts() || news.finish != Finish::none;
+    if (is_told && !send_events(i, news, sink)) return false;
   }
   if (!sink.is_writable()) return false;
-  const bool ended =
-      std::ranges::all_of(texts_, [](const Progress& text) { return text.finish != Finish::none; });
+  const bool ended = std::ranges::all_of(
+      texts_, [](const AnswerNews& text) { return text.finish != Finish::none; });
   return !ended || send_end(sink);
 }
 

@@ -25,13 +25,15 @@ class Answer {
   }
 
  private:
-  bool send_events(size_t index, const Progress& progress, httplib::DataSink& sink);
+  AnswerNews news_of(size_t index, const Progress& came);
+  bool send_events(size_t index, const AnswerNews& news, httplib::DataSink& sink);
   bool send_end(httplib::DataSink& sink);
 
   const ApiRequest request_;
   const std::vector<std::shared_ptr<Job>> jobs_;
   const Responses responses_;
-  std::vector<Progress> texts_;
+  std::vector<llm::AnswerReader> readers_;
+  std::vector<AnswerNews> texts_;  ///< all that came
   std::vector<bool> began_;
 };
 

@@ -52,7 +52,11 @@ void Job::add(const llm::Generation& generation) {
   std::ranges::move(step_, std::back_inserter(progress_.chances));
   step_.clear();
   if (ended) {
-    progress_.finish = generation.finish(), progress_.message = generation.message();
+    const bool fits = request_.options.grammar == nullptr || request_.options.grammar->may_end();
+    const bool is_stuck = generation.finish() == llm::Finish::end && !fits;
+    progress_.finish = is_stuck ? llm::Finish::failed : generation.finish();
+    progress_.message =
+        is_stuck ? "no token fits the JSON schema behind the answer so far" : generation.message();
     progress_.statistics = generation.statistics();
   }
   came_.notify_all();

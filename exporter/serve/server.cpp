@@ -3,11 +3,17 @@
 #include <httplib.h>
 #include <sys/socket.h>
 
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "taper/exporter/serve/address.h"
 #include "taper/exporter/serve/answer.h"
 #include "taper/exporter/serve/metrics.h"
 #include "taper/exporter/serve/workers.h"
@@ -24,6 +30,25 @@ using httplib::Response;
 using Handled = httplib::Server::HandlerResponse;
 
 constexpr char json_type[] = "application/json";
+
+/// What the server has, and how to ask for it.
+struct Route {
+  const char *method, *path;
+};
+constexpr Route routes[] = {{"GET", "/"},
+                            {"GET", "/health"},
+                            {"GET", "/metrics"},
+                            {"GET", "/v1/models"},
+                            {"POST", "/v1/chat/completions"},
+                            {"POST", "/v1/completions"},
+                            {"POST", "/v1/embeddings"}};
+
+/// The method that a path takes; nullptr: there is no such path.
+const char* method_of(const std::string& path) {
+  for (const Route& route : routes)
+    if (path == route.path) return route.method;
+  return nullptr;
+}
 
 void fail(Response& response, const ApiError& error) {
   response.status = error.status;
@@ -53,19 +78,28 @@ std::string name_of(const std::string& host) {
 }  // namespace
 
 struct Server::Parts {
-  Parts(llm::LanguageModel model, const ServerOptions& given)
-      : options(given), engine(std::move(model), given.engine) {}
+  Parts(Models models, const ServerOptions& given)
+      : options(given), embedder(std::move(models.embedder)) {
+    if (!models.language) return;
+    schemas.emplace(models.language->tokenizer());
+    engine.emplace(std::move(*models.language), given.engine);
+  }
 
   void set_limits();
   void set_routes();
   void listen();
   void admit(const Request& request) const;
   std::string body_of(const Request& request, const httplib::ContentReader& read) const;
+  void embed(const std::string& body, Response& response);
   void complete(Endpoint endpoint, const std::string& body, Response& response);
   json models() const;
 
   const ServerOptions options;
-  Engine engine;
+  std::optional<Engine> engine;  ///< of the model that writes
+  std::optional<Schemas> schemas;
+  std::mutex embedding;
+  std::unique_ptr<llm::Embedder> embedder;
+  std::atomic<bool> ends{false};
   httplib::Server http;
   socket_t listener = -1;
   int port = 0;
@@ -91,40 +125,72 @@ json Server::Parts::models() const {
                       {"object", "model"},
                       {"created", 0},
                       {"owned_by", "taper"},
-                      {"context_length", engine.model().context()}};
+                      {"context_length", engine ? engine->model().context() : embedder->longest()}};
   return {{"object", "list"}, {"data", json::array({model})}};
 }
 
-/// The limit of httplib holds for bodies that say their size. Others are chunked or compressed.
+/// The limit of httplib holds for bodies that say their size. Others are chunked or compressed. Its
+/// timeout holds for each part of a body, so that a slow client could keep a thread for hours.
 std::string Server::Parts::body_of(const Request& request,
                                    const httplib::ContentReader& read) const {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point latest = Clock::now() + std::chrono::seconds(options.body_seconds);
   std::string body;
-  bool is_too_large = request.get_header_value<uint64_t>("Content-Length") > options.body_bytes;
+  bool is_late = false,
+       is_too_large = request.get_header_value<uint64_t>("Content-Length") > options.body_bytes;
   const bool is_read = !is_too_large && read([&](const char* bytes, size_t count) {
     is_too_large = count > options.body_bytes - body.size();
+    is_late = Clock::now() > latest;
     if (!is_too_large) body.append(bytes, count);
-    return !is_too_large;
+    return !is_too_large && !is_late;
   });
+  if (is_late)
+    throw ApiError(408, "the request took longer than " + std::to_string(options.body_seconds) +
+                            " seconds to come");
   if (is_too_large)
     throw ApiError(413, "a request may have " + std::to_string(options.body_bytes) + " bytes");
   if (!is_read) throw ApiError(400, "the request cannot be read");
   return body;
 }
 
+/// Texts of different requests take turns.
+void Server::Parts::embed(const std::string& body, Response& response) {
+  if (!embedder)
+    throw ApiError(400, "the model gives no embeddings: export the program with --states");
+  const EmbeddingRequest request = read_embedding_request(body, *embedder, options.model_id);
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::vector<float>> embeddings;
+  for (const std::vector<llm::TokenId>& text : request.texts) {
+    const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin;
+    if (ends || gone.count() > options.engine.seconds)
+      throw ApiError(503, "the server had no time for all texts; send fewer at once");
+    const std::lock_guard lock(embedding);
+    std::string why;
+    Result<std::vector<float>> embedding_of_text =
+        embedder->embed({text.data(), static_cast<index_t>(text.size())}, &why);
+    if (!embedding_of_text.ok()) throw ApiError(500, why);
+    embeddings.push_back(std::move(embedding_of_text.value()));
+  }
+  response.set_content(text_of(embedding_response(request, options.model_id, embeddings)),
+                       json_type);
+}
+
 void Server::Parts::complete(Endpoint endpoint, const std::string& body, Response& response) {
-  ApiRequest read = read_request(endpoint, body, engine.model(), options.model_id, options.limits);
+  if (!engine) throw ApiError(400, "the model only gives embeddings: /v1/embeddings");
+  ApiRequest read =
+      read_request(endpoint, body, engine->model(), *schemas, options.model_id, options.limits);
   const auto most = static_cast<size_t>(options.engine.sequences + options.engine.waiting);
   if (read.texts.size() > most)
     throw ApiError(
         400, "the server writes at most " + std::to_string(most) + " texts for a request", "n");
-  auto jobs = engine.submit(read.texts);
+  auto jobs = engine->submit(read.texts);
   if (!jobs) {
     response.set_header("Retry-After", "1");
     throw ApiError(429, "too many requests wait already");
   }
   const auto answer =
       std::make_shared<Answer>(std::move(read), std::move(*jobs),
-                               Responses(endpoint, options.model_id, engine.model().tokenizer()));
+                               Responses(endpoint, options.model_id, engine->model().tokenizer()));
   if (std::string_view(answer->media_type()).ends_with("event-stream"))
     response.set_header("Cache-Control", "no-cache");
   response.set_chunked_content_provider(
@@ -164,6 +230,11 @@ void Server::Parts::set_routes() {
   http.set_error_handler([this](const Request& request, Response& response) {
     if (!response.body.empty()) return;
     const int status = response.status;
+    if (const char* method = method_of(request.path); status == 404 && method != nullptr) {
+      response.set_header("Allow", method);
+      return fail(response, ApiError(405, request.path + " takes " + method + ", not " +
+                                              request.method.substr(0, 20)));
+    }
     fail(response,
          status == 404 ? ApiError(404, "there is nothing at " + request.path)
          : status == 413
@@ -177,16 +248,28 @@ void Server::Parts::set_routes() {
     response.set_content(R"({"status":"ok"})", json_type);
   });
   http.Get("/metrics", [this](const Request&, Response& response) {
-    response.set_content(metrics_text(engine.counts()), "text/plain; version=0.0.4");
+    response.set_content(metrics_text(engine ? engine->counts() : EngineCounts()),
+                         "text/plain; version=0.0.4");
   });
   http.Get("/v1/models", [this](const Request&, Response& response) {
     response.set_content(text_of(models()), json_type);
+  });
+  http.Get("/v1/models/(.+)", [this](const Request& request, Response& response) {
+    if (request.matches[1] == options.model_id)
+      response.set_content(text_of(models()["data"][0]), json_type);
+    else
+      fail(response,
+           ApiError(404, "this server has `" + options.model_id + "`", "model", "model_not_found"));
   });
   const auto post = [this](const char* path, Endpoint endpoint) {
     http.Post(path, [this, endpoint](const Request& request, Response& response,
                                      const httplib::ContentReader& read) {
       try {
-        complete(endpoint, body_of(request, read), response);
+        const std::string body = body_of(request, read);
+        if (endpoint == Endpoint::embeddings)
+          embed(body, response);
+        else
+          complete(endpoint, body, response);
       } catch (const ApiError& error) {
         fail(response, error);
       } catch (const std::exception& error) {
@@ -196,27 +279,30 @@ void Server::Parts::set_routes() {
   };
   post("/v1/chat/completions", Endpoint::chat);
   post("/v1/completions", Endpoint::completions);
+  post("/v1/embeddings", Endpoint::embeddings);
 }
 
 void Server::Parts::listen() {
+  require_address(options.host, options.port);
   port = options.port == 0 ? http.bind_to_any_port(options.host.c_str()) : options.port;
   if (port < 0 || (options.port != 0 && !http.bind_to_port(options.host.c_str(), options.port)))
     throw std::runtime_error("the address " + options.host + ":" + std::to_string(options.port) +
-                             " cannot be used; another program may have it");
+                             " cannot be used");
   // httplib lets 5 connections wait: if more come at once, theirs take seconds
   ::listen(listener, options.connections);
   thread = std::thread([this] { http.listen_after_bind(); });
   while (!http.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-Server::Server(llm::LanguageModel model, const ServerOptions& options)
-    : parts_(std::make_unique<Parts>(std::move(model), options)) {
+Server::Server(Models models, const ServerOptions& options)
+    : parts_(std::make_unique<Parts>(std::move(models), options)) {
   parts_->set_limits();
   parts_->set_routes();
   parts_->listen();
 }
 
 Server::~Server() {
+  parts_->ends = true;
   parts_->http.stop();
   parts_->thread.join();
 }

@@ -28,7 +28,7 @@ struct Generation::Parts {
       : sequence(of),
         options(std::move(given)),
         sampler(options.sampling),
-        decoder(of.model().tokenizer()),
+        decoder(of.model().tokenizer(), !options.shows_special_tokens),
         stops(options.stop),
         all(std::move(prompt)) {
     statistics.prompt_tokens = static_cast<int64_t>(all.size());

@@ -26,6 +26,8 @@ struct GenerateOptions {
   /// Guesses tokens by looking up the text so far, and reads them at once. The answer has the same
   /// tokens. Has no effect on a model without `has_all_logits`, or one that cannot rewind.
   bool draft = false;
+  /// Special tokens are a part of the text, such as those around calls of tools.
+  bool shows_special_tokens = false;
   /// Another thread ends the answer by setting it. It outlives the generation.
   const std::atomic<bool>* cancel = nullptr;
   /// Called before each token is chosen, with the model's logits and all tokens so far. It may

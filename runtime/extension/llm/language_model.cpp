@@ -65,10 +65,13 @@ Result<LanguageModel> LanguageModel::load(const std::string& path, KernelSet ker
 }
 
 const TextParts& LanguageModel::text() const { return parts_->text; }
-bool LanguageModel::has_all_logits() const {
+bool LanguageModel::has_all_logits() const { return has_method(all_logits_name); }
+bool LanguageModel::has_states() const { return has_method(states_name); }
+
+bool LanguageModel::has_method(const char* name) const {
   const std::lock_guard lock(parts_->making);
   const std::vector<std::string> names = parts_->module.method_names();
-  return std::find(names.begin(), names.end(), all_logits_name) != names.end();
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 Result<std::vector<TokenId>> LanguageModel::prompt(ChatInput input, std::string* message) const {
@@ -79,6 +82,7 @@ Result<std::vector<TokenId>> LanguageModel::prompt(ChatInput input, std::string*
                     "the model has no chat template; give a text to continue"};
     input.bos_token = text.bos_token, input.eos_token = text.eos_token;
     input.add_generation_prompt = !input.continue_final_message;
+    if (!text.tools.describes) input = with_tools_as_text(std::move(input));
     input.messages = parts_->user_text.mark_messages(input.messages);
     std::string why;
     const Result<std::string> prompt = text.chat->render(input, &why);

@@ -30,18 +30,22 @@ class LanguageModel {
   int64_t context() const { return text().context; }
   /// Whether the program also gives the logits of every token: its method `forward_all`.
   bool has_all_logits() const;
+  /// Whether the program also gives the last state of every token: its method `states`.
+  bool has_states() const;
   /// Whether the model ends its answer with this token.
   bool ends(TokenId id) const { return text().ends.count(id) > 0; }
 
   /// The tokens of a conversation, up to where the assistant begins. `input.messages` is a JSON
   /// list of objects with `role` and `content`. bos_token and eos_token are the model's. What users
-  /// and tools say is never read as a special token, so it cannot end their turn.
+  /// and tools say is never read as a special token, so it cannot end their turn. If the template
+  /// knows no tools, they are described in words (`with_tools_as_text`).
   /// not_supported: the model has no chat template.
   Result<std::vector<TokenId>> prompt(ChatInput input, std::string* message = nullptr) const;
 
  private:
   friend class Sequence;
   struct Parts;
+  bool has_method(const char* name) const;
   explicit LanguageModel(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 
   std::shared_ptr<const Parts> parts_;
@@ -78,6 +82,12 @@ class Sequence {
   /// The most tokens of `append_all`; 0: the model has no such method, or there is no memory for
   /// it.
   int64_t all_logits_chunk();
+  /// The same with the last state of each token, the one that logits are computed from, instead of
+  /// its logits. For a model that `has_states`.
+  Result<Span<float>> append_states(Span<const TokenId> ids,
+                                    const std::atomic<bool>* cancel = nullptr);
+  /// The most tokens of `append_states`; 0: as above.
+  int64_t states_chunk();
 
   /// Forgets all tokens from `position` on. Models that remember more than a cache, such as LFM2
   /// and Mamba, forget all: look at `position()` afterwards.

@@ -11,6 +11,8 @@ namespace taper::llm {
 inline constexpr char method_name[] = "forward";
 /// The name of the method that gives the logits of each of them.
 inline constexpr char all_logits_name[] = "forward_all";
+/// The name of the method that gives the last state of each of them.
+inline constexpr char states_name[] = "states";
 
 /// The most tokens of a call, if the method takes (ids i64 (1, n), start i64 (1)). It was just
 /// created, so its inputs have their largest shapes. Throws Failure.

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "taper/runtime/core/dense_copy.h"
@@ -40,21 +42,27 @@ class Memory {
   }
   Memory(const Memory&) = delete;
   ~Memory() {
-    if (all_) (void)all_->close();
+    for (auto& [name, more] : more_)
+      if (more.method) (void)more.method->close();
     if (method_) (void)method_->close();
     if (session_) (void)session_->close();
   }
   Method& method() { return *method_; }
-  /// The method that gives all logits. It is made when it is asked for.
-  Method& all(Module& module) {
-    if (all_) return *all_;
-    const Result<ModuleRequirements> needed = module.requirements(all_logits_name);
+  /// Another method. It is made when it is asked for.
+  Method& more(Module& module, const char* name) {
+    Extra& extra = more_[name];
+    if (extra.method) return *extra.method;
+    const Result<ModuleRequirements> needed = module.requirements(name);
     if (!needed.ok()) throw Failure{needed.error(), module.message()};
-    all_memory_.emplace(region_of(needed.value().method.total(), "work", Region::Use::part));
-    return all_.emplace(create(all_logits_name, *all_memory_));
+    extra.memory.emplace(region_of(needed.value().method.total(), "work", Region::Use::part));
+    return extra.method.emplace(create(name, *extra.memory));
   }
 
  private:
+  struct Extra {
+    std::optional<Region> memory;
+    std::optional<Method> method;
+  };
   Memory() = default;
   Method create(const char* name, Region& memory) {
     ErrorInfo info;
@@ -67,9 +75,10 @@ class Memory {
     throw Failure{error, describe(info)};
   }
 
-  std::optional<Region> session_memory_, method_memory_, all_memory_;
+  std::optional<Region> session_memory_, method_memory_;
   std::optional<Session> session_;
-  std::optional<Method> method_, all_;
+  std::optional<Method> method_;
+  std::map<std::string, Extra> more_;
 };
 
 }  // namespace
@@ -91,18 +100,26 @@ struct Sequence::Parts {
 
   Error fail(Error error, std::string why) { return message = std::move(why), error; }
   Error run(Method& with, Span<const TokenId> ids, const std::atomic<bool>* cancel);
-  Error read_logits(Method& of);
+  Error read_rows(Method& of);
   Error require_room(index_t count);
-  Method* find_all();
+  /// A method that gives rows of every token.
+  struct Extra {
+    const char *name, *rows;
+    std::optional<Method> method;  ///< when it was asked for
+    int64_t chunk = 0;
+  };
+  Method* find(Extra& extra);
+  Result<Span<float>> append(Extra& extra, Span<const TokenId> ids,
+                             const std::atomic<bool>* cancel);
 
   LanguageModel model;
   bool takes_module = false;
-  std::optional<Memory> own;          ///< if another sequence has the module's session
-  std::optional<Method> method, all;  ///< `all` when it was asked for
-  int64_t all_chunk = 0;
+  std::optional<Memory> own;  ///< if another sequence has the module's session
+  std::optional<Method> method;
+  Extra all{all_logits_name, "logits", {}, 0}, states{states_name, "states", {}, 0};
   std::vector<TokenId> tokens;
   std::vector<int64_t> wide;  ///< the ids of a chunk
-  std::vector<float> logits;
+  std::vector<float> rows;    ///< the logits or states that the last call gave
   std::string message;
 };
 
@@ -121,12 +138,12 @@ Error Sequence::Parts::run(Method& with, Span<const TokenId> ids, const std::ato
   return fail(e, describe(with.last_error()));
 }
 
-Error Sequence::Parts::read_logits(Method& of) {
+Error Sequence::Parts::read_rows(Method& of) {
   const TensorRef t = of.output(0);
   if (t.shape == nullptr || t.dtype != DType::f32 || t.shape->numel() < 1)
-    return fail(Error::invalid_program, "the first output of a method is not logits in f32");
-  logits.resize(static_cast<size_t>(t.shape->numel()));
-  copy_dense(t, reinterpret_cast<std::byte*>(logits.data()));
+    return fail(Error::invalid_program, "the first output of a method is not in f32");
+  rows.resize(static_cast<size_t>(t.shape->numel()));
+  copy_dense(t, reinterpret_cast<std::byte*>(rows.data()));
   return Error::ok;
 }
 
@@ -139,23 +156,35 @@ Error Sequence::Parts::require_room(index_t count) {
                                            std::to_string(context));
 }
 
-Method* Sequence::Parts::find_all() {
-  if (all) return &*all;
-  if (!model.has_all_logits()) return nullptr;
+Method* Sequence::Parts::find(Extra& extra) {
+  if (extra.method) return &*extra.method;
+  if (!model.has_method(extra.name)) return nullptr;
   Module& module = model.parts_->module;
   const std::lock_guard lock(model.parts_->making);
   const Result<Method> made = guarded<Method>(&message, [&] {
-    if (!takes_module) return own->all(module);
-    const Result<Method> of_module = module.method(all_logits_name);
+    if (!takes_module) return own->more(module, extra.name);
+    const Result<Method> of_module = module.method(extra.name);
     if (!of_module.ok()) throw Failure{of_module.error(), module.message()};
     return of_module.value();
   });
   if (!made.ok()) return nullptr;
   const Result<int64_t> chunk =
-      guarded<int64_t>(&message, [&] { return chunk_of(made.value(), all_logits_name); });
+      guarded<int64_t>(&message, [&] { return chunk_of(made.value(), extra.name); });
   if (!chunk.ok()) return nullptr;
-  all_chunk = chunk.value();
-  return &all.emplace(made.value());
+  extra.chunk = chunk.value();
+  return &extra.method.emplace(made.value());
+}
+
+Result<Span<float>> Sequence::Parts::append(Extra& extra, Span<const TokenId> ids,
+                                            const std::atomic<bool>* cancel) {
+  TAPER_TRY(require_room(ids.size()));
+  Method* const with = find(extra);
+  if (with == nullptr || ids.size() > extra.chunk)
+    return fail(Error::invalid_argument, "the model does not give the " + std::string(extra.rows) +
+                                             " of " + std::to_string(ids.size()) + " tokens");
+  TAPER_TRY(run(*with, ids, cancel));
+  TAPER_TRY(read_rows(*with));
+  return Span<float>(rows.data(), static_cast<index_t>(rows.size()));
 }
 
 Sequence::Sequence(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -178,24 +207,23 @@ Result<Span<float>> Sequence::append(Span<const TokenId> ids, const std::atomic<
   for (index_t first = 0; first < ids.size(); first += chunk())
     TAPER_TRY(
         p.run(*p.method, ids.part(first, std::min<index_t>(ids.size() - first, chunk())), cancel));
-  TAPER_TRY(p.read_logits(*p.method));
-  return Span<float>(p.logits.data(), static_cast<index_t>(p.logits.size()));
-}
-
-int64_t Sequence::all_logits_chunk() {
-  return parts_->find_all() == nullptr ? 0 : parts_->all_chunk;
+  TAPER_TRY(p.read_rows(*p.method));
+  return Span<float>(p.rows.data(), static_cast<index_t>(p.rows.size()));
 }
 
 Result<Span<float>> Sequence::append_all(Span<const TokenId> ids, const std::atomic<bool>* cancel) {
-  Parts& p = *parts_;
-  TAPER_TRY(p.require_room(ids.size()));
-  Method* all = p.find_all();
-  if (all == nullptr || ids.size() > all_logits_chunk())
-    return p.fail(Error::invalid_argument, "the model does not give the logits of " +
-                                               std::to_string(ids.size()) + " tokens");
-  TAPER_TRY(p.run(*all, ids, cancel));
-  TAPER_TRY(p.read_logits(*all));
-  return Span<float>(p.logits.data(), static_cast<index_t>(p.logits.size()));
+  return parts_->append(parts_->all, ids, cancel);
+}
+int64_t Sequence::all_logits_chunk() {
+  return parts_->find(parts_->all) == nullptr ? 0 : parts_->all.chunk;
+}
+
+Result<Span<float>> Sequence::append_states(Span<const TokenId> ids,
+                                            const std::atomic<bool>* cancel) {
+  return parts_->append(parts_->states, ids, cancel);
+}
+int64_t Sequence::states_chunk() {
+  return parts_->find(parts_->states) == nullptr ? 0 : parts_->states.chunk;
 }
 
 void Sequence::rewind(int64_t position) {

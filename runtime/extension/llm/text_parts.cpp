@@ -164,7 +164,7 @@ Tokenizer tokenizer_of(const Assets& assets) {
 
 TextParts parts_of(const Program& program) {
   const Assets assets(program);
-  TextParts parts{tokenizer_of(assets), {}, {}, {}, {}, {}, 0, true};
+  TextParts parts{tokenizer_of(assets), {}, {}, {}, {}, {}, {}, 0, true};
   const Asset* settings = assets.find(settings_name);
   if (settings == nullptr) refuse(std::string("it has no ") + settings_name);
   read_settings(*settings, parts);
@@ -173,6 +173,7 @@ TextParts parts_of(const Program& program) {
     Result<ChatTemplate> chat = ChatTemplate::parse(text_of(*text), &why);
     if (!chat.ok()) throw Failure{chat.error(), "its chat template cannot be read: " + why};
     parts.chat = std::move(chat.value());
+    parts.tools = tool_support_of(*parts.chat);
   }
   return parts;
 }

@@ -7,6 +7,7 @@
 #include "taper/runtime/extension/llm/chat_template.h"
 #include "taper/runtime/extension/llm/sampler.h"
 #include "taper/runtime/extension/llm/tokenizer.h"
+#include "taper/runtime/extension/llm/tools.h"
 #include "taper/runtime/program/program.h"
 
 namespace taper::llm {
@@ -16,6 +17,7 @@ namespace taper::llm {
 struct TextParts {
   Tokenizer tokenizer;
   std::optional<ChatTemplate> chat;  ///< none: the model only continues texts
+  ToolSupport tools;                 ///< of the template
   std::optional<std::string> bos_token, eos_token;
   std::set<TokenId> ends;    ///< tokens that end an answer
   SamplingOptions sampling;  ///< what the model's authors recommend, or common values

@@ -7,7 +7,7 @@
 namespace taper::llm {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;  // templates write objects in the order of their keys
 
 // A mark is a number between two characters that no text may contain: U+FDD0 and U+FDD1.
 constexpr std::string_view begin_mark = "\xEF\xB7\x90", end_mark = "\xEF\xB7\x91";

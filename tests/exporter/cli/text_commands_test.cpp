@@ -242,12 +242,38 @@ TEST(taper_embed, gives_the_embeddings_of_a_published_model) {
   }
 }
 
+/// The last state, of length 1. Products may round to bf16, so it is near the recorded one only.
+TEST(taper_embed, gives_a_state_of_a_model_that_writes) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
+  const Recorded m(folder);
+  const std::string program = tests::scratch_file("states.taper").string(),
+                    output = tests::scratch_file("out.safetensors").string(),
+                    texts = written("texts.json", json{text_of(m.ids)}.dump());
+  ASSERT_EQ(taper_command("export", m.model, "-o", program, "--states", "--context", "64").code,
+            success);
+  const io::Array& states = m.golden.at("hidden.final");
+  const auto last = states.values<float>().last(static_cast<size_t>(states.sizes.back()));
+  double squares = 0;
+  for (const float x : last) squares += double{x} * x;
+  for (const std::string& model : {m.model, program}) {
+    const Outcome o = taper_command("embed", model, "--texts", texts, "-o", output);
+    ASSERT_EQ(o.code, success) << o.err;
+    const io::SafeTensors found = io::read_safetensors(output);
+    const auto embedding = found.at("embedding0").values<float>();
+    ASSERT_EQ(embedding.size(), last.size());
+    for (size_t i = 0; i < last.size(); ++i)
+      EXPECT_NEAR(embedding[i], last[i] / std::sqrt(squares), 0.01) << i;
+  }
+}
+
 TEST(taper_embed, says_what_is_wrong) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
   const Recorded m(folder);
-  const std::string texts = written("texts.json", R"(["a"])"), wrong = written("w.json", "[1]");
-  EXPECT_THAT(taper_command("embed", m.model, "--texts", texts, "-o", "/dev/null").err,
-              HasSubstr("it is no folder with a text encoder"));
+  const std::string texts = written("texts.json", R"(["a"])"), wrong = written("w.json", "[1]"),
+                    program = tests::scratch_file("plain.taper").string();
+  ASSERT_EQ(taper_command("export", m.model, "-o", program).code, success);
+  EXPECT_THAT(taper_command("embed", program, "--texts", texts, "-o", "/dev/null").err,
+              HasSubstr("the program does not give states; export it with --states"));
   EXPECT_THAT(taper_command("embed", m.model, "--texts", wrong, "-o", "/dev/null").err,
               HasSubstr("it must be a JSON list of texts"));
 }

@@ -37,6 +37,28 @@ inline nlohmann::json word_tokenizer(int words) {
           {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "t0"}}}};
 }
 
+/// Token 65 is the byte "A".
+inline nlohmann::json byte_tokenizer() {
+  nlohmann::json vocabulary;
+  const auto add = [&](int byte, int character) {
+    const std::string text = character < 0x80
+                                 ? std::string(1, static_cast<char>(character))
+                                 : std::string{static_cast<char>(0xC0 | character >> 6),
+                                               static_cast<char>(0x80 | (character & 0x3F))};
+    vocabulary[text] = byte;
+  };
+  // GPT-2 writes bytes that cannot be seen as the characters from U+0100 on
+  int hidden = 0;
+  for (int byte = 0; byte < 256; ++byte) {
+    const bool is_seen = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
+    add(byte, is_seen ? byte : 0x100 + hidden++);
+  }
+  return {{"added_tokens", nlohmann::json::array()},
+          {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
+          {"decoder", {{"type", "ByteLevel"}}},
+          {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", nlohmann::json::array()}}}};
+}
+
 /// `source` is the folder hf_tiny/smollm. `settings` are more keys of generation_config.json.
 inline TalkingModel talking_model(const std::filesystem::path& source,
                                   const nlohmann::json& settings = nlohmann::json::object()) {

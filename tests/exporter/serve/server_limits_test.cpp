@@ -264,6 +264,50 @@ TEST_F(server_limits, let_a_server_end_while_it_answers) {
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(8));
 }
 
+TEST_F(server_limits, leave_a_client_whose_request_comes_too_slowly) {
+  ServerOptions options;
+  options.body_seconds = 1;
+  start(options);
+  const Wire slow(server_->port());
+  slow.send(std::string("POST ") + chats +
+            " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            "Content-Length: 1000\r\n\r\n");
+  for (int i = 0; i < 8; ++i) {
+    slow.send(" ");
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_THAT(slow.read_until("seconds"), HasSubstr(" 408 "));
+}
+
+/// The answer waits for a client that takes nothing. Others get theirs.
+TEST_F(server_limits, do_not_wait_for_a_client_that_takes_nothing) {
+  ServerOptions options;
+  options.engine.sequences = 2, options.write_seconds = 1;
+  start(options);
+  const Wire lazy(server_->port());
+  lazy.post(endless({{"max_tokens", 4000}, {"logprobs", true}, {"top_logprobs", 20}}));
+  expect_soon("texts_running", 1);
+  const auto begin = Clock::now();
+  EXPECT_EQ(post(chats, chat({{"max_tokens", 2}}))["choices"][0]["message"]["content"],
+            words({202, 41}));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(4));
+  expect_soon("texts_running", 0);  // its buffers are full, and nobody takes more
+}
+
+TEST_F(server_limits, name_a_host_that_is_wrong) {
+  for (const auto& [host, why] : {std::pair("no.such.host.invalid", "there is no host"),
+                                  std::pair("192.0.2.1", "is no address of this machine")}) {
+    ServerOptions options;
+    options.host = host;
+    try {
+      const Server server(*model_, options);
+      FAIL() << host;
+    } catch (const std::runtime_error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(why));
+    }
+  }
+}
+
 TEST_F(server_limits, refuse_an_address_that_is_taken) {
   ServerOptions options;
   options.port = server_->port();
@@ -271,7 +315,7 @@ TEST_F(server_limits, refuse_an_address_that_is_taken) {
     const Server second(*model_, options);
     FAIL() << "two servers have one address";
   } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("cannot be used; another program may have it"));
+    EXPECT_THAT(error.what(), HasSubstr("cannot be used: another program has it"));
   }
 }
 

@@ -116,7 +116,20 @@ TEST_F(server, names_its_model) {
   EXPECT_THAT(client().Get("/")->body, HasSubstr("<title>Taper</title>"));
   EXPECT_THAT(refusal(chats, chat({{"model", "gpt-9"}}), 404),
               HasSubstr("this server has `talking`"));
-  EXPECT_THAT(client().Get("/v1/nothing")->body, HasSubstr("there is nothing at /v1/nothing"));
+  EXPECT_EQ(json::parse(client().Get("/v1/models/talking")->body)["id"], "talking");
+  EXPECT_EQ(client().Get("/v1/models/gpt-9")->status, 404);
+}
+
+TEST_F(server, tells_a_wrong_path_from_a_wrong_method) {
+  const httplib::Result nothing = client().Get("/v1/nothing");
+  EXPECT_EQ(nothing->status, 404);
+  EXPECT_THAT(nothing->body, HasSubstr("there is nothing at /v1/nothing"));
+  const httplib::Result get = client().Get(chats);
+  EXPECT_EQ(get->status, 405);
+  EXPECT_EQ(get->get_header_value("Allow"), "POST");
+  EXPECT_THAT(get->body, HasSubstr("/v1/chat/completions takes POST, not GET"));
+  EXPECT_EQ(client().Post("/health", "{}", "application/json")->status, 405);
+  EXPECT_EQ(client().Delete("/v1/models")->status, 405);
 }
 
 TEST_F(server, counts) {
@@ -144,7 +157,7 @@ TEST_F(server, says_what_is_wrong_with_a_request) {
   EXPECT_EQ(error["param"], "temperature");
   EXPECT_EQ(error["message"], "temperature: it must be a number from 0 to 2");
   EXPECT_THAT(refusal(chats, chat({{"messages", "hi"}})), HasSubstr("a list of messages"));
-  EXPECT_THAT(refusal(chats, chat({{"messages", {{{"role", "tool"}, {"content", ""}}}}})),
+  EXPECT_THAT(refusal(chats, chat({{"messages", {{{"role", "robot"}, {"content", ""}}}}})),
               HasSubstr("messages[0].role"));
   EXPECT_THAT(refusal(chats, chat({{"max_tokens", 0}})), HasSubstr("an integer from 1"));
   EXPECT_THAT(refusal(chats, chat({{"seed", 1.5}})), HasSubstr("seed"));
@@ -163,12 +176,11 @@ TEST_F(server, refuses_what_it_cannot_do) {
     EXPECT_EQ(refusal(chats, chat({{name, value}})),
               "this server does not support `" + std::string(name) + "`");
   };
-  unsupported("tools", {{{"type", "function"}}});
-  unsupported("response_format", {{"type", "json_object"}});
   unsupported("audio", json::object());
   unsupported("anything", 1);
   post(chats, chat({{"tools", json::array()},
                     {"tool_choice", "none"},
+                    {"parallel_tool_calls", true},
                     {"user", "me"},
                     {"response_format", {{"type", "text"}}},
                     {"functions", nullptr}}));

@@ -1,0 +1,166 @@
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "taper/runtime/extension/llm/tools.h"
+
+namespace taper::llm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char probe_tool[] = R"([{"type": "function", "function": {"name": "probe_tool",
+  "description": "A probe.", "parameters": {"type": "object", "properties": {}, "required": []}}}])";
+// some templates want ids of nine characters
+constexpr char probe_call[] = R"([{"role": "user", "content": "x"}, {"role": "assistant",
+  "content": "", "tool_calls": [{"id": "probe0000", "type": "function",
+  "function": {"name": "probe_tool", "arguments": {"place": "x"}}}]}])";
+
+/// Empty if the template refuses.
+std::string rendered(const ChatTemplate& chat, const char* messages, const char* tools) {
+  ChatInput input;
+  input.messages = messages, input.tools = tools;
+  input.bos_token = input.eos_token = "";
+  const Result<std::string> text = chat.render(input);
+  return text.ok() ? text.value() : "";
+}
+
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string description_of(const Json& tools) {
+  std::string text =
+      "# Tools\n\nYou may call functions to help the user. They are described inside "
+      "<tools></tools>:\n<tools>\n";
+  for (const Json& tool : tools) text += tool.dump() + "\n";
+  return text +
+         "</tools>\n\nTo call a function, write a JSON object with its name and its arguments "
+         "inside <tool_call></tool_call>:\n<tool_call>\n"
+         "{\"name\": <function-name>, \"arguments\": <arguments-json-object>}\n</tool_call>";
+}
+
+std::string content_of(const Json& message) {
+  const Json content = message.value("content", Json());
+  return content.is_string() ? content.get<std::string>() : "";
+}
+
+void add_description(Json& messages, const std::string& description) {
+  Json& first = messages.front();
+  if (!first.is_object() || first.value("role", Json()) != "system") {
+    const Json system = {{"role", "system"}, {"content", description}};
+    messages.insert(messages.begin(), system);
+  } else {
+    first["content"] = content_of(first) + "\n\n" + description;
+  }
+}
+
+void write_calls(Json& message) {
+  std::string text = content_of(message);
+  for (const Json& call : message["tool_calls"]) {
+    const Json function = call.is_object() ? call.value("function", Json()) : Json();
+    text +=
+        (text.empty() ? "<tool_call>\n" : "\n<tool_call>\n") + function.dump() + "\n</tool_call>";
+  }
+  message["content"] = text;
+  message.erase("tool_calls");
+}
+
+/// Results that follow each other are one message, because users and assistants alternate.
+Json without_tools(const Json& messages) {
+  Json changed = Json::array();
+  bool follows_result = false;
+  for (Json message : messages) {
+    const bool is_result = message.is_object() && message.value("role", Json()) == "tool";
+    if (is_result) {
+      const std::string text = "<tool_response>\n" + content_of(message) + "\n</tool_response>";
+      if (follows_result)
+        changed.back()["content"] = content_of(changed.back()) + "\n" + text;
+      else
+        changed.push_back({{"role", "user"}, {"content", text}});
+    } else {
+      if (message.is_object() && message.value("tool_calls", Json()).is_array())
+        write_calls(message);
+      changed.push_back(std::move(message));
+    }
+    follows_result = is_result;
+  }
+  return changed;
+}
+
+/// References point into the schema, which now stands at `place`.
+void move_references(Json& schema, const std::string& place) {
+  if (schema.is_array())
+    for (Json& item : schema) move_references(item, place);
+  if (!schema.is_object()) return;
+  for (auto& [key, value] : schema.items()) {
+    if (key == "$ref" && value.is_string() && value.get<std::string>().rfind('#', 0) == 0)
+      value = place + value.get<std::string>().substr(1);
+    else
+      move_references(value, place);
+  }
+}
+
+}  // namespace
+
+ToolSupport tool_support_of(const ChatTemplate& chat) {
+  ToolSupport support;
+  support.describes =
+      contains(rendered(chat, R"([{"role": "user", "content": "x"}])", probe_tool), "probe_tool");
+  if (!support.describes) return support;
+  const std::string call = rendered(chat, probe_call, "");
+  if (contains(call, "[TOOL_CALLS]"))
+    support.style = ToolStyle::listed;
+  else if (!contains(call, "<tool_call>") && contains(call, "\"parameters\""))
+    support.style = ToolStyle::plain;
+  return support;
+}
+
+ChatInput with_tools_as_text(ChatInput input) {
+  const Json messages = Json::parse(input.messages, nullptr, /*allow_exceptions=*/false);
+  const Json tools = Json::parse(input.tools, nullptr, /*allow_exceptions=*/false);
+  if (!messages.is_array() || messages.empty()) return input;
+  Json changed = without_tools(messages);
+  if (tools.is_array() && !tools.empty()) add_description(changed, description_of(tools));
+  input.messages = changed.dump();
+  input.tools.clear();
+  return input;
+}
+
+std::string_view beginning_of_call(ToolStyle style) {
+  switch (style) {
+    case ToolStyle::tagged:
+      return "<tool_call>\n";
+    case ToolStyle::listed:
+      return "[TOOL_CALLS]";
+    default:
+      return "";
+  }
+}
+
+std::string schema_of_call(ToolStyle style, const std::string& tools, const std::string& name) {
+  const Json list = Json::parse(tools, nullptr, /*allow_exceptions=*/false);
+  const char* const key = style == ToolStyle::plain ? "parameters" : "arguments";
+  Json definitions = Json::object(), calls = Json::array();
+  for (const Json& tool : list) {
+    const Json function = tool.is_object() ? tool.value("function", Json()) : Json();
+    const Json called = function.is_object() ? function.value("name", Json()) : Json();
+    if (!called.is_string() || (!name.empty() && called != name)) continue;
+    const std::string place = "#/$defs/" + std::to_string(definitions.size());
+    Json arguments = function.value("parameters", Json{{"type", "object"}});
+    move_references(arguments, place);
+    definitions[std::to_string(definitions.size())] = std::move(arguments);
+    calls.push_back({{"type", "object"},
+                     {"properties", {{"name", {{"const", called}}}, {key, {{"$ref", place}}}}},
+                     {"required", {"name", key}},
+                     {"additionalProperties", false}});
+  }
+  if (calls.empty()) return "";
+  Json schema = {{"anyOf", std::move(calls)}};
+  if (style == ToolStyle::listed)
+    schema = {
+        {"type", "array"}, {"prefixItems", {std::move(schema)}}, {"items", false}, {"minItems", 1}};
+  schema["$defs"] = std::move(definitions);
+  return schema.dump();
+}
+
+}  // namespace taper::llm
