@@ -13,6 +13,7 @@
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/quantize_html.h"
 #include "taper/exporter/cli/stages.h"
+#include "taper/exporter/cli/static_html.h"
 #include "taper/exporter/cli/target_accuracy.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
@@ -65,7 +66,7 @@ struct Quantization::Parts {
   std::optional<AccuracyGoal> goal;
   ExportOptions exported;  ///< how the program is written
   quantize::Report report;
-  std::ostringstream static_report, search_report;
+  std::ostringstream static_report, search_report, static_page;
 
   void run(const std::vector<ir::Graph*>& graphs, Stages& stages) {
     if (integers) return run_static(graphs, stages);
@@ -187,26 +188,46 @@ struct Quantization::Parts {
     const quantize::Ranges ranges =
         quantize::calibrate(graph, examples, integers->options, shown_as("calibrating", stages));
     require_variety(graph, ranges);
-    if (choice.sensitivity)
-      quantize::print(static_report,
-                      quantize::measure_sensitivity(graph, ranges, examples, integers->options,
-                                                    shown_as("measuring", stages)));
     if (goal) search_static(graph, ranges, stages);
+    std::optional<quantize::Sensitivity> sensitivity;
+    if (choice.sensitivity || !choice.report.empty())
+      sensitivity = quantize::measure_sensitivity(graph, ranges, examples, integers->options,
+                                                  shown_as("measuring", stages));
+    if (choice.sensitivity) quantize::print(static_report, *sensitivity);
     const quantize::StaticResult result =
         quantize::quantize_static(graph, ranges, integers->options);
     quantize::print(static_report, result.decisions);
+    std::vector<std::string> facts;
     for (const auto* warnings : {&ranges.warnings, &result.warnings})
-      for (const std::string& w : *warnings)
-        static_report << "  warning: " << io::printable(w) << '\n';
-    static_report << "  " << io::printable(recipe->name) << ": calibrated with "
-                  << io::counted(static_cast<int64_t>(examples.count), "call") << '\n';
+      for (const std::string& w : *warnings) facts.push_back("warning: " + w);
+    facts.push_back(recipe->name + ": calibrated with " +
+                    io::counted(static_cast<int64_t>(examples.count), "call"));
+    for (const std::string& fact : facts) static_report << "  " << io::printable(fact) << '\n';
+    if (!choice.report.empty())
+      write_static_html(static_page, title(), facts, ranges, *sensitivity, result.decisions);
+  }
+
+  /// Of the page: "lenet.pt2, int8".
+  std::string title() const {
+    return std::filesystem::path(model).filename().string() + ", " + recipe->name;
+  }
+
+  void write_page(std::ostream& out) const {
+    if (choice.report.empty()) return;
+    std::ostringstream page;
+    if (integers)
+      page << static_page.view();
+    else
+      write_quantize_html(page, title(), report);
+    io::write_file(choice.report, std::as_bytes(std::span(page.view())));
+    out << "wrote " << io::printable(choice.report) << '\n';
   }
 };
 
 Option add_quantize_options(Command& command, QuantizeChoice& choice) {
   const Option recipe = command.option(
       "--recipe RECIPE", choice.recipe,
-      "Quantizes: int8, int8-weights, int8-dynamic, int4-g32, 8da4w, mixed, or a file");
+      "Quantizes: int8, int8-weights, int8-dynamic, fp8, int4-g32, 8da4w, mixed, or a file");
   command.option("--calibrate DATA", choice.calibrate,
                  "Inputs that the recipe learns from: a .safetensors or .npy file, a folder of "
                  "pictures, or a .txt file for a language model");
@@ -229,7 +250,7 @@ Option add_quantize_options(Command& command, QuantizeChoice& choice) {
       ".safetensors file with `labels`, or a folder of pictures for each class");
   command
       .option("--report FILE.html", choice.report,
-              "Writes a page about the weights, from the most harmed")
+              "Writes a page about the weights or nodes, from the most harmed")
       .checked_by(check_page);
   return recipe;
 }
@@ -251,8 +272,6 @@ Quantization::Quantization(const QuantizeChoice& choice, std::string model)
   if (choice.calibrate.empty())
     throw UsageError("--calibrate", "the recipe " + choice.recipe +
                                         " needs inputs, which show what ranges activations have");
-  if (!choice.report.empty())
-    throw UsageError("--report", "static recipes have no page; --sensitivity prints a table");
 }
 Quantization::~Quantization() = default;
 
@@ -270,18 +289,13 @@ void Quantization::add_to(ExportOptions& options, Stages& stages) {
 void Quantization::print(std::ostream& out, bool all) const {
   if (!parts_->recipe) return;
   out << parts_->search_report.view() << parts_->static_report.view();
-  if (parts_->integers) return;
-  if (all)
-    out << parts_->report;
-  else
-    quantize::print_sum(out, parts_->report);
-  if (parts_->choice.report.empty()) return;
-  std::ostringstream page;
-  write_quantize_html(
-      page, std::filesystem::path(parts_->model).filename().string() + ", " + parts_->recipe->name,
-      parts_->report);
-  io::write_file(parts_->choice.report, std::as_bytes(std::span(page.view())));
-  out << "wrote " << io::printable(parts_->choice.report) << '\n';
+  if (!parts_->integers) {
+    if (all)
+      out << parts_->report;
+    else
+      quantize::print_sum(out, parts_->report);
+  }
+  parts_->write_page(out);
 }
 
 }  // namespace taper::cli

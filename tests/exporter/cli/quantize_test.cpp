@@ -103,6 +103,32 @@ TEST(taper_quantize, writes_a_page_that_needs_no_other_file) {
   EXPECT_EQ(data["weights"][4]["scheme"], "");
 }
 
+TEST(taper_quantize, writes_a_page_about_static_integers) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/lenet.pt2");
+  TAPER_GOLDEN_DATA_OR_SKIP(recorded, "pt2/lenet.io.safetensors");
+  const std::string page = scratch("lenet8.html");
+  const Outcome o =
+      taper_command("quantize", model.string(), "--recipe", "int8", "-o", scratch("lenet8.taper"),
+                    "--calibrate", recorded.string(), "--report", page);
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("wrote " + page));
+  const std::string html = content(page), begin = "id=\"data\">";
+  for (const char* reference : {" src=", " href=", "@import", "url(http", "fetch(", "import "})
+    EXPECT_THAT(html, Not(HasSubstr(reference)));
+  const size_t from = html.find(begin) + begin.size();
+  const auto data = nlohmann::json::parse(html.substr(from, html.find("</script>", from) - from));
+  ASSERT_EQ(data["nodes"].size(), 5u);  // two convolutions and three products
+  double shares = 0;
+  for (const auto& node : data["nodes"]) {
+    shares += node["share"].get<double>();
+    EXPECT_EQ(node["range"]["counts"].size(), 48u) << node["name"];
+    EXPECT_LT(node["range"]["clipped"], 0.05) << node["name"];
+  }
+  EXPECT_NEAR(shares, 1, 1e-9);
+  EXPECT_GE(data["nodes"][0]["share"], data["nodes"][4]["share"]);
+  EXPECT_EQ(data["floats"][0]["why"], "its result is an output of the model");
+}
+
 TEST(taper_quantize, takes_language_models) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
   const std::string program = scratch("smollm.taper"), tokens = scratch("tokens.safetensors");
@@ -212,6 +238,20 @@ TEST(taper_quantize, asks_a_command_how_good_a_program_is) {
   EXPECT_LE(std::filesystem::file_size(program), 180000u);
   EXPECT_THAT(with_goal("false >= 1").err, HasSubstr("the command `false '/"));
   EXPECT_THAT(with_goal("echo none; true >= 1").err, HasSubstr("must print a number at the end"));
+}
+
+TEST(taper_quantize, measures_the_perplexity_of_a_language_model) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/qwen2");
+  const std::string model = with_tokenizer(folder), text = scratch("story.txt");
+  std::ofstream(text) << "Once upon a time, there was a cat with a hat.\n";
+  const auto with = [&](auto... options) {
+    return taper_command("quantize", model, "--recipe", "int4-g32", "-o", scratch("m.taper"),
+                         "--evaluate", text, "--target-accuracy", "perplexity <= 1e9", options...);
+  };
+  const Outcome o = with("--all-logits");
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("perplexity <= 1e+09, measured 2 times; weights that can be"));
+  EXPECT_THAT(with().err, HasSubstr("language models have them with --all-logits"));
 }
 
 TEST(taper_quantize, refuses_goals_that_make_no_sense) {
