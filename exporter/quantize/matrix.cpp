@@ -130,10 +130,23 @@ class Writer {
   std::shared_ptr<std::vector<std::byte>> bytes_;
 };
 
-Measure measured(const Matrix& w, const ir::Payload& payload, const Hessian* hessian) {
-  Matrix e{w.rows, w.depth, std::vector<float>(w.elements.size())};
-  quantized::dequantize(payload.layout, payload.bytes.get(),
-                        static_cast<index_t>(e.elements.size()), e.elements.data());
+std::vector<float> decoded(const ir::Payload& payload, size_t count) {
+  std::vector<float> values(count);
+  quantized::dequantize(payload.layout, payload.bytes.get(), static_cast<index_t>(count),
+                        values.data());
+  return values;
+}
+
+Method chosen(Method method, const BlockFormat& format, const Hessian* hessian) {
+  if (method != Method::best) return method;
+  if (format.layout == Layout::q8_0) return Method::nearest;  // it costs nothing that one can see
+  return hessian != nullptr ? Method::gptq : Method::mse;
+}
+
+}  // namespace
+
+Measure measure(const Matrix& w, const std::vector<float>& values, const Hessian* hessian) {
+  Matrix e{w.rows, w.depth, values};
   Measure m;
   for (size_t i = 0; i < e.elements.size(); ++i) {
     const double x = w.elements[i], y = e.elements[i];
@@ -151,14 +164,6 @@ Measure measured(const Matrix& w, const ir::Payload& payload, const Hessian* hes
   return m;
 }
 
-Method chosen(Method method, const BlockFormat& format, const Hessian* hessian) {
-  if (method != Method::best) return method;
-  if (format.layout == Layout::q8_0) return Method::nearest;  // it costs nothing that one can see
-  return hessian != nullptr ? Method::gptq : Method::mse;
-}
-
-}  // namespace
-
 double Measure::sqnr_db() const { return decibels(signal, noise); }
 double Measure::output_sqnr_db() const { return decibels(output_signal, output_noise); }
 double Measure::cosine() const {
@@ -174,7 +179,7 @@ Quantized quantize_matrix(const Matrix& w, Layout layout, Method method, const H
   Writer writer(w, format, hessian);
   writer.write(taken);
   Quantized result{writer.payload(), {}, taken, 0};
-  result.measure = measured(w, *result.payload, hessian);
+  result.measure = measure(w, decoded(*result.payload, w.elements.size()), hessian);
   return result;
 }
 

@@ -43,6 +43,9 @@ struct Measure {
   double cosine() const;
 };
 
+/// `values` are those that stand for the elements of `w`. `hessian` may be nullptr.
+Measure measure(const Matrix& w, const std::vector<float>& values, const Hessian* hessian);
+
 struct Quantized {
   std::shared_ptr<const ir::Payload> payload;  ///< f32 in blocks
   Measure measure;

@@ -5,14 +5,17 @@
 #include <map>
 #include <set>
 
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/call.h"
+#include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/passes/passes.h"
 #include "taper/exporter/quantize/awq.h"
 #include "taper/exporter/quantize/block_format.h"
 #include "taper/exporter/quantize/cache.h"
 #include "taper/exporter/quantize/choose.h"
+#include "taper/exporter/quantize/float8.h"
 #include "taper/exporter/quantize/readers.h"
 
 namespace taper::quantize {
@@ -93,6 +96,7 @@ struct Decision {
   const BlockFormat* format = nullptr;
   int64_t depth = 0;  ///< with the zeros
   std::shared_ptr<const ir::Payload> payload;
+  std::shared_ptr<const Float8Weight> float8;
 };
 
 class Quantizer {
@@ -116,9 +120,7 @@ class Quantizer {
       look_at(weights_[i]);
     }
     require_results();
-    for (const Weight& w : weights_)
-      if (const Decision& d = decisions_.at(key_of(w)); w.obstacle.empty() && d.payload != nullptr)
-        edit(w, d);
+    for (const Weight& w : weights_) edit(w, decisions_.at(key_of(w)));
     passes::PassContext context;
     for (ir::Graph* graph : graphs()) passes::remove_dead_code(*graph, context);
     return std::move(report_);
@@ -191,6 +193,7 @@ class Quantizer {
         static_cast<int64_t>(w.constant->payload->size_bytes);
     Decision decision = decide(w, report);
     if (decision.format != nullptr) encode(w, decision, report);
+    if (is_float8(decision) && report.why.empty()) encode_float8(w, decision, report);
     decisions_[key_of(w)] = std::move(decision);
     report_.weights.push_back(std::move(report));
   }
@@ -201,14 +204,44 @@ class Quantizer {
     if (decision.rule == nullptr) return report.why = "no rule matches", decision;
     used_.insert(decision.rule);
     const Scheme& scheme = decision.rule->scheme;
+    if (scheme.weights == Scheme::Weights::float8)
+      return report.why = obstacle_to_float8(w), decision;
     if (!w.obstacle.empty()) return report.why = w.obstacle, decision;
     if (scheme.weights == Scheme::Weights::floats)
       return report.why = "the recipe leaves it as float", decision;
+    if (scheme.weights != Scheme::Weights::blocks)
+      throw ExportError("recipe " + recipe_.name +
+                        ": static activations are those of quantize_static, not of quantize");
     const ChosenFormat chosen = choose_format(scheme, w);
     decision.format = chosen.format, decision.depth = chosen.depth;
     report.why = chosen.why;
     if (chosen.format != nullptr && chosen.depth > w.depth()) report.padded_to = chosen.depth;
     return decision;
+  }
+
+  static bool is_float8(const Decision& d) {
+    return d.rule != nullptr && d.rule->scheme.weights == Scheme::Weights::float8;
+  }
+  /// Any node can read a weight that is widened before.
+  static std::string obstacle_to_float8(const Weight& w) {
+    if (w.is_looked_up()) return "each look-up would widen all of it";
+    if (w.graph->is_returned(w.constant->value.get())) return w.obstacle;
+    return w.constant->payload->layout == Layout::dense ? "" : w.obstacle;
+  }
+  static void encode_float8(const Weight& w, Decision& decision, WeightReport& report) {
+    const ir::Payload& payload = *w.constant->payload;
+    auto rounded =
+        std::make_shared<const Float8Weight>(round_to_float8(payload, w.is_transposed ? 1 : 0));
+    const eager::Tensor elements = ir::tensor_of(w.constant->payload).to(DType::f32);
+    const Matrix row{1, elements.numel().value(), elements.to_vector<float>()};
+    try {
+      require_finite(row);
+    } catch (const ExportError& e) {
+      throw ExportError("weight " + w.constant->path + ": " + e.what());
+    }
+    report.measure = measure(row, rounded->values, nullptr);
+    report.scheme = "f8_e4m3fn", report.bytes_after = rounded->size_bytes();
+    decision.float8 = std::move(rounded);
   }
 
   void encode(const Weight& w, Decision& decision, WeightReport& report) const {
@@ -247,6 +280,8 @@ class Quantizer {
   }
 
   static void edit(const Weight& w, const Decision& decision) {
+    if (decision.float8 != nullptr) return read_float8(*w.graph, *w.constant, *decision.float8);
+    if (decision.payload == nullptr || !w.obstacle.empty()) return;
     Value* blocks = w.graph->add_constant(w.constant->path, decision.payload);
     for (const Reader& r : w.readers)
       read_blocks(*w.graph, r, blocks, decision.depth - w.depth(),
@@ -284,10 +319,26 @@ class Quantizer {
   Report report_;
 };
 
+/// Later passes fold batch norms into f32 weights alone.
+void fold_batch_norms(const std::vector<ir::Graph*>& graphs, const Recipe& recipe) {
+  if (std::ranges::none_of(recipe.rules, [](const Rule& rule) {
+        return rule.scheme.weights == Scheme::Weights::float8;
+      }))
+    return;
+  passes::PassContext context({}, /*exact=*/false);
+  for (ir::Graph* graph : graphs) {
+    passes::fold_constants(*graph, context);
+    passes::drop_unused_results(*graph, context);
+    passes::fold_batch_norm(*graph, context);
+    passes::remove_dead_code(*graph, context);
+  }
+}
+
 }  // namespace
 
 Report quantize(const std::vector<ir::Graph*>& graphs, const Recipe& recipe,
                 const Options& options) {
+  fold_batch_norms(graphs, recipe);
   scale_for_activations(graphs, recipe, options);
   return Quantizer(graphs, recipe, options).run();
 }

@@ -21,6 +21,8 @@ constexpr std::pair<std::string_view, std::string_view> shipped[] = {
     {"int8-weights", R"([{"match": "*", "scheme": {"weights": "int8", "activations": "float"}}])"},
     {"int8-dynamic",
      R"([{"match": "*", "scheme": {"weights": "int8", "activations": "int8-dynamic"}}])"},
+    {"fp8", R"([{"match": "embedding", "scheme": "int8"},
+                {"match": "*", "scheme": "f8_e4m3fn"}])"},
     {"int4-g32", R"([{"match": "*", "scheme": "int4"}])"},
     {"8da4w", R"([{"match": "embedding", "scheme": "int8"},
                   {"match": "*", "scheme": {"weights": "q4_0", "activations": "int8-dynamic"}}])"},
@@ -43,11 +45,14 @@ constexpr Word<Activations> activation_words[] = {{"as-exported", Activations::a
                                                   {"int8-static", Activations::int8_static}};
 
 /// The names of weights that are not formats.
-constexpr std::string_view float_weights = "float", channel_weights = "int8-channel";
+constexpr Word<Scheme::Weights> other_weights[] = {{"float", Scheme::Weights::floats},
+                                                   {"f8_e4m3fn", Scheme::Weights::float8},
+                                                   {"int8-channel", Scheme::Weights::int8_channel}};
 constexpr Word<Layout> short_names[] = {{"int8", Layout::q8_0}, {"int4", Layout::q4_1}};
 
 std::string weight_words() {
-  std::vector<std::string> words = {std::string(float_weights), std::string(channel_weights)};
+  std::vector<std::string> words;
+  for (const auto& [word, kind] : other_weights) words.emplace_back(word);
   for (const auto& [word, layout] : short_names) words.emplace_back(word);
   for (const char* name : format_names()) words.emplace_back(name);
   return io::joined(words);
@@ -98,8 +103,8 @@ class RuleReader {
     Scheme scheme;
     if (value.is_string()) return add_weights(scheme, value), scheme;
     require_keys(value,
-                 {"weights", "method", "activations", "awq", "observer", "correct-bias", "equalize",
-                  "smooth"},
+                 {"weights", "method", "activations", "awq", "observer", "correct-bias",
+                  "weight-bits", "equalize", "smooth"},
                  "a scheme");
     if (!value.contains("weights")) fail("the scheme has no \"weights\"");
     const json& weights = value.at("weights");
@@ -119,7 +124,7 @@ class RuleReader {
 
   void add_static(Scheme& scheme, const json& value) const {
     const bool is_static = scheme.activations == Activations::int8_static;
-    for (const char* key : {"observer", "correct-bias", "equalize", "smooth"})
+    for (const char* key : {"observer", "correct-bias", "weight-bits", "equalize", "smooth"})
       if (value.contains(key) && !is_static)
         fail("\"" + std::string(key) + "\" is for int8-static activations");
     if (value.contains("observer")) {
@@ -131,6 +136,12 @@ class RuleReader {
     }
     if (value.contains("correct-bias")) scheme.correct_bias = flag(value, "correct-bias");
     if (value.contains("equalize")) scheme.equalize = flag(value, "equalize");
+    if (value.contains("weight-bits")) {
+      const json& bits = value.at("weight-bits");
+      if (!bits.is_number_integer() || bits.get<int64_t>() < 2 || bits.get<int64_t>() > 8)
+        fail("\"weight-bits\" must be 2 to 8");
+      scheme.weight_bits = bits.get<int>();
+    }
     if (!value.contains("smooth")) return;
     const json& strength = value.at("smooth");
     if (!strength.is_number() || !(strength.get<double>() >= 0 && strength.get<double>() <= 1))
@@ -145,11 +156,11 @@ class RuleReader {
 
   void add_weights(Scheme& scheme, const json& value) const {
     const std::string name = text(value, "weights");
-    if (name == float_weights || name == channel_weights) {
-      scheme.weights =
-          name == float_weights ? Scheme::Weights::floats : Scheme::Weights::int8_channel;
-      return;
-    }
+    for (const auto& [word, kind] : other_weights)
+      if (word == name) {
+        scheme.weights = kind;
+        return;
+      }
     scheme.weights = Scheme::Weights::blocks;
     for (const auto& [word, layout] : short_names)
       if (word == name) return scheme.layouts.push_back(layout);

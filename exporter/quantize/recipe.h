@@ -37,7 +37,7 @@ enum class Activations : uint8_t {
 };
 
 struct Scheme {
-  enum class Weights : uint8_t { floats, blocks, int8_channel };
+  enum class Weights : uint8_t { floats, blocks, float8, int8_channel };
   Weights weights = Weights::floats;
   std::vector<Layout> layouts;  ///< of blocks: the first one that fits the rows
   Method method = Method::best;
@@ -46,6 +46,7 @@ struct Scheme {
   // of static activations
   ObserverOptions observer;
   bool correct_bias = true;      ///< StaticOptions::correct_bias
+  int weight_bits = 8;           ///< StaticOptions::weight_bits
   bool equalize = false;         ///< static/equalize.h
   std::optional<double> smooth;  ///< the strength (static/smooth.h)
 };

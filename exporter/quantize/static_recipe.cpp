@@ -19,6 +19,7 @@ std::optional<StaticRecipe> static_recipe(const Recipe& recipe) {
   StaticOptions& options = result.options;
   options.observer = first->scheme.observer;
   options.correct_bias = first->scheme.correct_bias;
+  options.weight_bits = first->scheme.weight_bits;
   for (const Rule& rule : recipe.rules) {
     if (is_static(rule)) {
       if (rule.match != "*" || &rule != &recipe.rules.back())

@@ -85,9 +85,7 @@ class Twins {
     const Product product = *product_of(*node);
     const ir::Constant& weight = *constants_.at(product.weight);
     const int axis = options.per_channel && !product.one_scale ? product.axis : -1;
-    Value* rounded = graph_->add_constant(
-        "",
-        values_of(round_weight(*weight.payload, axis, options.least_weight_scale, weight.path)));
+    Value* rounded = graph_->add_constant("", values_of(round_weight(weight, axis, options)));
     Value* operand = rounded;
     if (Value* view = view_of(*node, product.weight); view != nullptr) {
       std::vector<ir::Argument> arguments = view->node->arguments;

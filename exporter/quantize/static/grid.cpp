@@ -20,8 +20,11 @@ Grid affine_grid(float low, float high) {
   return grid;
 }
 
-Grid symmetric_grid(float most, float least) {
-  return {.scale = std::max(most / 127.0f, least), .zero_point = 0, .lowest = -127, .highest = 127};
+Grid symmetric_grid(float most, float least, int highest) {
+  return {.scale = std::max(most / static_cast<float>(highest), least),
+          .zero_point = 0,
+          .lowest = -highest,
+          .highest = highest};
 }
 
 }  // namespace taper::quantize

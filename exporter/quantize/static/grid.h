@@ -24,7 +24,8 @@ inline constexpr float least_scale = 0x1p-12f;
 /// and an integer stands for 0 exactly. Computed in f32, as PyTorch's observers do.
 Grid affine_grid(float low, float high);
 
-/// The grid of a weight: -127..127 from -most to most, zero point 0. The scale is at least `least`.
-Grid symmetric_grid(float most, float least = least_scale);
+/// The grid of a weight: -highest..highest from -most to most, zero point 0. The scale is at least
+/// `least`.
+Grid symmetric_grid(float most, float least = least_scale, int highest = 127);
 
 }  // namespace taper::quantize

@@ -23,6 +23,10 @@ struct StaticOptions {
   /// No scale of a weight is smaller. PyTorch's quantizers for XNNPACK take 2^-12. That is too much
   /// for the small channels behind folded batch norms: with less, RetinaFace gains 1.3 dB.
   float least_weight_scale = 0x1p-30f;
+  /// 2 to 8: weights are integers of so many bits, from -(2^(bits-1) - 1) on. They are stored in 8.
+  int weight_bits = 8;
+
+  int highest_weight() const { return (1 << (weight_bits - 1)) - 1; }
 };
 
 }  // namespace taper::quantize

@@ -142,8 +142,7 @@ class Inserter {
     const ir::Constant& weight = *constants_.at(product.weight);
     const int axis = options_.per_channel && !product.one_scale ? product.axis : -1;
     const std::vector<float> bounds = least_scales(product, axis);
-    const IntegerWeight rounded =
-        round_weight(*weight.payload, axis, options_.least_weight_scale, bounds, weight.path);
+    const IntegerWeight rounded = round_weight(weight, axis, options_, bounds);
     if (const size_t grown = count_grown(weight, axis, rounded); grown > 0)
       warnings.push_back(ir::describe(node) + ": " +
                          io::counted(static_cast<int64_t>(grown), "scale") +
@@ -206,7 +205,7 @@ class Inserter {
   /// How many scales the bias made larger. Slices of zeros do not count.
   size_t count_grown(const ir::Constant& weight, int axis, const IntegerWeight& rounded) const {
     const float least = options_.least_weight_scale;
-    const std::vector<float> free = round_weight(*weight.payload, axis, least, weight.path).scales;
+    const std::vector<float> free = round_weight(weight, axis, options_).scales;
     size_t grown = 0;
     for (size_t c = 0; c < free.size(); ++c)
       grown += free[c] > least && rounded.scales[c] > free[c] ? 1 : 0;

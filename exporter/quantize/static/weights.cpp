@@ -31,27 +31,24 @@ class Slices {
 
 }  // namespace
 
-IntegerWeight round_weight(const ir::Payload& weight, int axis, float least,
-                           const std::string& name) {
-  return round_weight(weight, axis, least, {}, name);
-}
-
-IntegerWeight round_weight(const ir::Payload& weight, int axis, float least,
-                           const std::vector<float>& bounds, const std::string& name) {
-  const std::vector<float> elements =
-      ir::tensor_of(std::make_shared<const ir::Payload>(weight)).to_vector<float>();
-  const Slices slices(weight.sizes, axis);
+IntegerWeight round_weight(const ir::Constant& weight, int axis, const StaticOptions& options,
+                           const std::vector<float>& bounds) {
+  const std::vector<float> elements = ir::tensor_of(weight.payload).to_vector<float>();
+  const Slices slices(weight.payload->sizes, axis);
+  const int highest = options.highest_weight();
   std::vector<float> most(slices.count(), 0.0f);
   for (size_t i = 0; i < elements.size(); ++i) {
     if (!std::isfinite(elements[i]))
-      throw ExportError(name + " has an element that is NaN or infinite; it cannot be quantized");
+      throw ExportError(weight.path +
+                        " has an element that is NaN or infinite; it cannot be quantized");
     float& here = most[slices.of(i)];
     here = std::max(here, std::abs(elements[i]));
   }
   IntegerWeight rounded;
   rounded.axis = axis;
   for (size_t c = 0; c < most.size(); ++c) {
-    const auto scale = static_cast<float>(symmetric_grid(most[c], least).scale);
+    const auto scale =
+        static_cast<float>(symmetric_grid(most[c], options.least_weight_scale, highest).scale);
     rounded.scales.push_back(bounds.empty() ? scale : std::max(scale, bounds[c]));
   }
   std::vector<int8_t> integers(elements.size());
@@ -59,9 +56,10 @@ IntegerWeight round_weight(const ir::Payload& weight, int axis, float least,
     // As quantize_per_channel computes it.
     const float inverse = 1.0f / rounded.scales[slices.of(i)];
     integers[i] =
-        static_cast<int8_t>(std::clamp(std::nearbyint(elements[i] * inverse), -127.0f, 127.0f));
+        static_cast<int8_t>(std::clamp(std::nearbyint(elements[i] * inverse),
+                                       static_cast<float>(-highest), static_cast<float>(highest)));
   }
-  rounded.integers = ir::Payload::from(integers, weight.sizes);
+  rounded.integers = ir::Payload::from(integers, weight.payload->sizes);
   return rounded;
 }
 

@@ -169,6 +169,10 @@ TEST_F(perplexity, of_products_that_round_their_input) {
             bar("int8 dynamic (W8A8)") * noise);
 }
 
+TEST_F(perplexity, of_floats_in_8_bits) {
+  EXPECT_LE(of_scheme(R"("f8_e4m3fn")"), bar("fp8 e4m3fn weights") * noise);
+}
+
 TEST_F(perplexity, of_recipes_that_ship) {
   const auto with = [&](const char* recipe, bool calibrated) {
     return of(find_recipe(recipe), {.calibrated = calibrated, .exact = false, .parted = false});

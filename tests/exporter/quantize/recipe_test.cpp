@@ -6,6 +6,7 @@
 #include <random>
 
 #include "taper/exporter/base/error.h"
+#include "taper/exporter/quantize/static_recipe.h"
 #include "taper/tests/support/data.h"
 
 namespace taper::quantize {
@@ -43,6 +44,33 @@ TEST(recipe, has_rules_in_order) {
   EXPECT_EQ(r.rules[3].scheme.weights, Scheme::Weights::floats);
 }
 
+TEST(recipe, says_how_a_model_is_prepared) {
+  const Scheme blocks =
+      parse_recipe(R"([{"match": "*", "scheme": {"weights": "int4", "awq": true}}])", "my.json")
+          .rules[0]
+          .scheme;
+  EXPECT_TRUE(blocks.awq);
+  const auto integers = static_recipe(parse_recipe(
+      R"([{"match": "*", "scheme": {"weights": "int8-channel", "activations": "int8-static",
+                                    "equalize": true, "smooth": 0.25, "weight-bits": 4}}])",
+      "my.json"));
+  ASSERT_TRUE(integers);
+  EXPECT_TRUE(integers->equalize);
+  EXPECT_EQ(integers->smooth, 0.25);
+  EXPECT_EQ(integers->options.weight_bits, 4);
+  const auto of_static = [](const std::string& more) {
+    return refusal(R"([{"match": "*", "scheme": {"weights": "int8-channel",
+                        "activations": "int8-static", )" +
+                   more + "}}]");
+  };
+  EXPECT_THAT(of_static("\"smooth\": 2"), HasSubstr("\"smooth\" must be a number in 0..1"));
+  EXPECT_THAT(of_static("\"weight-bits\": 1"), HasSubstr("\"weight-bits\" must be 2 to 8"));
+  EXPECT_THAT(of_static("\"equalize\": 1"), HasSubstr("\"equalize\" must be true or false"));
+  EXPECT_THAT(of_static("\"awq\": true"), HasSubstr("\"awq\" is for weights in blocks"));
+  EXPECT_THAT(refusal(R"([{"match": "*", "scheme": {"weights": "int4", "smooth": 0.5}}])"),
+              HasSubstr("\"smooth\" is for int8-static activations"));
+}
+
 TEST(recipe, names_the_rule_and_the_key_that_are_wrong) {
   EXPECT_THAT(refusal("[{"), HasSubstr("my.json: it is no JSON"));
   EXPECT_THAT(refusal("{}"), HasSubstr("a recipe is a list of rules in brackets"));
@@ -53,9 +81,10 @@ TEST(recipe, names_the_rule_and_the_key_that_are_wrong) {
   EXPECT_THAT(refusal(R"([{"match": "*"}])"), HasSubstr("the key \"scheme\" is missing"));
   EXPECT_THAT(refusal(R"([{"match": 3, "scheme": "int4"}])"),
               HasSubstr("\"match\" must be a text"));
-  EXPECT_THAT(refusal(R"([{"match": "*", "scheme": "int7"}])"),
-              HasSubstr("unknown scheme \"int7\"; weights can be float, int8-channel, int8, int4, "
-                        "q4_0"));
+  EXPECT_THAT(
+      refusal(R"([{"match": "*", "scheme": "int7"}])"),
+      HasSubstr("unknown scheme \"int7\"; weights can be float, f8_e4m3fn, int8-channel, int8, "
+                "int4, q4_0"));
   EXPECT_THAT(refusal(R"([{"match": "*", "scheme": {"weights": "int4", "group": 64}}])"),
               HasSubstr("unknown key \"group\"; a scheme has weights, method, activations"));
   EXPECT_THAT(refusal(R"([{"match": "*", "scheme": {"weights": "int4", "method": "magic"}}])"),
@@ -109,8 +138,9 @@ TEST(recipe, ships_by_name_or_lies_in_a_file) {
     find_recipe("int3");
     FAIL();
   } catch (const ExportError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("there is no recipe int3: it is no file, and none of "
-                                    "int8, int8-weights, int8-dynamic, int4-g32, 8da4w, mixed"));
+    EXPECT_THAT(e.what(),
+                HasSubstr("there is no recipe int3: it is no file, and none of "
+                          "int8, int8-weights, int8-dynamic, fp8, int4-g32, 8da4w, mixed"));
   }
 }
 

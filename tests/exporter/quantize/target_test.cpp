@@ -61,6 +61,21 @@ TEST_F(resnet20, keeps_the_nodes_as_float_that_a_goal_needs) {
                       "the model reaches 1 before it is quantized");
 }
 
+TEST_F(resnet20, has_floats_of_8_bits_with_the_noise_of_the_bar) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/resnet20.pt2");
+  const auto graph = graph_of(model);
+  EXPECT_EQ(quantize({graph.get()}, find_recipe("fp8")).weights.size(), 20u);
+  // batch norms are folded into the weights
+  EXPECT_EQ(std::ranges::count_if(graph->nodes(),
+                                  [](const ir::Node& n) {
+                                    return n.op == &ops::_native_batch_norm_legit_no_training;
+                                  }),
+            0);
+  SignalError error;
+  error.add(logits_of(*graph, tests_, "linear"), logits_of(*graph_, tests_, "linear"));
+  EXPECT_GE(error.sqnr_db(), 27.5 - 1);  // PyTorch's on 1000 pictures; these are 16
+}
+
 TEST_F(resnet20, knows_its_pictures) {
   std::vector<int64_t> labels;
   for (int64_t i = 500; i < 516; ++i) labels.push_back(classifier_->pictures.label(i));
