@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
+#include <set>
 #include <sstream>
 
 #include "taper/exporter/base/error.h"
@@ -78,28 +78,52 @@ class Search {
   // ---- the steps ----
 
   void descend_and_repair(const Levels& none) {
-    const size_t single =
-        std::accumulate(layers_.begin(), layers_.end(), size_t{0},
-                        [](size_t sum, const SearchLayer& l) { return sum + l.bytes.size() - 1; });
+    size_t steps = 0, alone = 0;
+    for (const SearchLayer& layer : layers_) {
+      steps += layer.bytes.size() - 1;
+      alone += layer.errors.empty() ? layer.bytes.size() - 1 : size_t{2};
+    }
     // a bisection takes the logarithm of the way, and the repair a try for each layer
-    expect(single + std::bit_width(single) + layers_.size());
+    expect(alone + std::bit_width(steps) + layers_.size());
     measure_noises(none);
-    expect(std::bit_width(single) + layers_.size());
+    expect(std::bit_width(steps) + layers_.size());
     bisect(way_down(none));
     repair();
   }
 
   void measure_noises(const Levels& none) {
-    // infinite noises would have no differences
-    constexpr double most = 1e30;
-    noises_.assign(layers_.size(), {0.0});
-    for (size_t i = 0; i < layers_.size(); ++i)
-      for (size_t level = 1; level < layers_[i].bytes.size(); ++level) {
+    noises_.assign(layers_.size(), {});
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const auto alone = [&](size_t level) {
         Levels levels = none;
         levels[i] = level;
-        const double noise = measured(levels).score.noise;
-        noises_[i].push_back(std::isfinite(noise) ? std::min(noise, most) : most);
+        return usable(measured(levels).score.noise);
+      };
+      const size_t last = layers_[i].bytes.size() - 1;
+      std::vector<double>& noise = noises_[i];
+      noise.assign(last + 1, 0);
+      if (layers_[i].errors.empty() || last < 3) {
+        for (size_t level = 1; level <= last; ++level) noise[level] = alone(level);
+      } else {
+        noise[1] = alone(1), noise[last] = alone(last);
+        interpolate(layers_[i].errors, noise);
       }
+    }
+  }
+  /// A part of the noise grows with the error of a level, and a part is that of all levels: rounded
+  /// activations make it. The noises of the first and the last level are known.
+  static void interpolate(const std::vector<double>& errors, std::vector<double>& noise) {
+    const size_t last = noise.size() - 1;
+    const double range = errors[last] - errors[1];
+    for (size_t level = 2; level < last; ++level) {
+      const double part = range != 0 ? (errors[level] - errors[1]) / range : 0;
+      noise[level] = usable(std::max(0.0, noise[1] + part * (noise[last] - noise[1])));
+    }
+  }
+  /// Infinite noises would have no differences.
+  static double usable(double noise) {
+    constexpr double most = 1e30;
+    return std::isfinite(noise) ? std::min(noise, most) : most;
   }
 
   Step step(const Levels& from, size_t layer, size_t level) const {
@@ -141,16 +165,19 @@ class Search {
     }
   }
 
-  /// Noises are estimates: what they forbid may be possible nevertheless.
+  /// Noises are estimates: what they forbid may be possible nevertheless. A layer goes on by one
+  /// level. One that is still as it was takes most bytes, so it tries all of its levels.
   void repair() {
     expect(layers_.size());
-    std::vector<bool> refused(layers_.size(), false);
+    std::set<std::pair<size_t, size_t>> refused;
     for (;;) {
       const Levels from = result_.best.levels;
       std::vector<Step> steps;
-      for (size_t i = 0; i < layers_.size(); ++i)
-        if (!refused[i] && from[i] + 1 < layers_[i].bytes.size())
-          steps.push_back(step(from, i, from[i] + 1));
+      for (size_t i = 0; i < layers_.size(); ++i) {
+        const size_t end = layers_[i].bytes.size();
+        for (size_t l = from[i] + 1; l < (from[i] == 0 ? end : std::min(end, from[i] + 2)); ++l)
+          if (!refused.contains({i, l})) steps.push_back(step(from, i, l));
+      }
       if (steps.empty()) return;
       const Step& next = *std::ranges::max_element(
           steps, [](const Step& a, const Step& b) { return b.is_better_than(a); });
@@ -160,7 +187,7 @@ class Search {
       if (is_good(point))
         take(point);
       else
-        refused[next.layer] = true;
+        refused.insert({next.layer, next.level});
     }
   }
 

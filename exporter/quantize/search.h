@@ -12,6 +12,9 @@ namespace taper::quantize {
 struct SearchLayer {
   std::string name;
   std::vector<int64_t> bytes;  ///< of each level, falling; level 0 is the layer as it was
+  /// The errors of each level in any unit, such as those of the weight; 0 for level 0. Then only
+  /// the first and the last level are measured alone. Empty: unknown.
+  std::vector<double> errors;
 };
 
 /// The level of each layer.
@@ -51,7 +54,7 @@ using SearchProgress = std::function<void(size_t done, size_t all)>;
 
 /// Searches in three steps:
 ///
-///   sensitivity  Each level of each layer alone gives a noise. Noises of layers about add up.
+///   sensitivity  Each layer alone gives a noise. Noises of layers about add up.
 ///   descent      From the model as it was, the step that saves most bytes for its noise comes
 ///                first. A bisection measures how far down this way the goal is met.
 ///   repair       Every layer takes more steps down, the cheapest first, while the goal is met.

@@ -52,6 +52,18 @@ class BlockLevels {
 
   const std::vector<SearchLayer>& layers() const { return layers_; }
 
+  /// Quantizes copies of the graphs with each level, and keeps what that does to the weights.
+  void compare_weights(const std::vector<ir::Graph*>& graphs, const Options& options) {
+    for (size_t level = 1; level < most_levels(); ++level) {
+      Levels levels;
+      for (const SearchLayer& l : layers_) levels.push_back(std::min(level, l.bytes.size() - 1));
+      const Copies copies(graphs);
+      const Report report = quantize(copies.list, recipe_of(levels), options);
+      for (SearchLayer& l : layers_)
+        if (level < l.bytes.size()) l.errors.push_back(error_of(report, l.name));
+    }
+  }
+
   Recipe recipe_of(const Levels& levels) const {
     Recipe recipe{least_.name, {}, true};
     for (size_t i = 0; i < levels.size(); ++i)
@@ -68,7 +80,7 @@ class BlockLevels {
     if (rule->scheme.weights != Scheme::Weights::blocks || !known_.insert(path).second) return;
     const ChosenFormat last = choose_format(rule->scheme, w);
     if (last.format == nullptr) return;
-    SearchLayer layer{path, {static_cast<int64_t>(w.constant->payload->size_bytes)}};
+    SearchLayer layer{path, {static_cast<int64_t>(w.constant->payload->size_bytes)}, {0.0}};
     std::vector<Scheme> schemes = {Scheme{}};
     for (const Layout layout : more_bits) {
       Scheme scheme = rule->scheme;
@@ -84,6 +96,18 @@ class BlockLevels {
     }
     layer.bytes.push_back(last.bytes(w.rows())), schemes.push_back(rule->scheme);
     layers_.push_back(std::move(layer)), schemes_.push_back(std::move(schemes));
+  }
+
+  size_t most_levels() const {
+    size_t most = 0;
+    for (const SearchLayer& l : layers_) most = std::max(most, l.bytes.size());
+    return most;
+  }
+  /// Of the results if there is calibration data, else of the weight itself.
+  static double error_of(const Report& report, const std::string& path) {
+    const Measure& m = std::ranges::find(report.weights, path, &WeightReport::path)->measure;
+    if (m.has_output()) return m.output_noise / m.output_signal;
+    return m.signal > 0 ? m.noise / m.signal : 0;
   }
 
   const Recipe& least_;
@@ -107,7 +131,7 @@ std::vector<SearchLayer> static_layers(ir::Graph& graph, const StaticOptions& op
   for (const auto& [node, end] : make_plan(graph, options).ends) {
     int64_t bytes = bytes_of_result(*end);
     if (const auto product = product_of(*node)) bytes += bytes_of_result(*product->weight);
-    layers.push_back({node->result()->name, {bytes, bytes / 4}});
+    layers.push_back({node->result()->name, {bytes, bytes / 4}, {}});
   }
   return layers;
 }
@@ -124,9 +148,10 @@ StaticOptions with_levels(const StaticOptions& options, const std::vector<Search
 
 BlockTarget recipe_for(const std::vector<ir::Graph*>& graphs, const Recipe& least,
                        const Options& options, const Target& target) {
-  const BlockLevels levels(graphs, least);
   Cache cache;
-  Options quiet{options.samples, {}, &cache};
+  const Options quiet{options.samples, {}, &cache};
+  BlockLevels levels(graphs, least);
+  levels.compare_weights(graphs, quiet);
   const auto measure = [&](const Levels& chosen) {
     const Copies copies(graphs);
     if (!is_unchanged(chosen)) quantize(copies.list, levels.recipe_of(chosen), quiet);

@@ -260,6 +260,8 @@ TEST(quantize, refuses_what_would_make_a_bad_model) {
     m.add("w", ir::Payload::from(elements, {1, 64})).add("b", random_payload({1}, 2));
     EXPECT_THAT(refusal(m, int8()), HasSubstr("weight w: element (0, 5) is "));
   }
+  EXPECT_THAT(refusal(linear_model(20, 64), find_recipe("int8")),
+              HasSubstr("static activations are those of quantize_static"));
   Options options;
   options.samples = {1, [](size_t) {
                        constexpr float infinite = std::numeric_limits<float>::infinity();

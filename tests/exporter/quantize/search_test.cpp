@@ -55,7 +55,7 @@ Additive random_layers(unsigned seed, size_t count, size_t levels) {
   };
   Additive model;
   for (size_t i = 0; i < count; ++i) {
-    SearchLayer layer{"layer " + std::to_string(i), {static_cast<int64_t>(number(1e3, 1e5))}};
+    SearchLayer layer{"layer " + std::to_string(i), {static_cast<int64_t>(number(1e3, 1e5))}, {}};
     std::vector<double> noises = {0};
     double noise = std::exp(number(-12, -6));
     for (size_t l = 1; l < levels; ++l) {
@@ -84,6 +84,17 @@ TEST(search_levels, comes_near_the_smallest_size) {
   EXPECT_LE(sum / 20, 1.03);
 }
 
+TEST(search_levels, needs_fewer_measurements_with_errors_that_are_known) {
+  Additive model = random_layers(5, 12, 5);
+  const Goal goal{1 - model.noise_of(Levels(12, 2)), false};
+  const SearchResult all = model.search(goal);
+  for (size_t i = 0; i < model.layers.size(); ++i)
+    for (const double noise : model.noises[i]) model.layers[i].errors.push_back(7 * noise);
+  const SearchResult few = model.search(goal);
+  EXPECT_EQ(few.best.levels, all.best.levels);
+  EXPECT_EQ(few.measured.size() + 12 * 2, all.measured.size());
+}
+
 TEST(search_levels, measures_little_where_everything_may_be_small) {
   const SearchResult found = random_layers(1, 30, 4).search({-1e9, false});
   EXPECT_EQ(found.measured.size(), 2u);
@@ -92,7 +103,8 @@ TEST(search_levels, measures_little_where_everything_may_be_small) {
 
 TEST(search_levels, goes_on_where_noises_were_too_careful) {
   // the noise says that layers 0 and 1 do harm, but the metric hears layer 2 alone
-  const std::vector<SearchLayer> layers = {{"a", {100, 10}}, {"b", {100, 10}}, {"c", {100, 10}}};
+  const std::vector<SearchLayer> layers = {
+      {"a", {100, 10}, {}}, {"b", {100, 10}, {}}, {"c", {100, 10}, {}}};
   const auto measure = [](const Levels& l) {
     return Score{l[2] == 0 ? 1.0 : 0.0, static_cast<double>(10 * l[0] + 10 * l[1] + l[2])};
   };
@@ -100,8 +112,17 @@ TEST(search_levels, goes_on_where_noises_were_too_careful) {
               testing::ElementsAre(1, 1, 0));
 }
 
+TEST(search_levels, tries_all_levels_of_a_layer_that_is_left) {
+  // the first smaller level does harm, and the second does not
+  const std::vector<SearchLayer> layers = {{"a", {100, 50, 10}, {}}, {"b", {100, 10, 1}, {}}};
+  const auto measure = [](const Levels& l) {
+    return Score{l[0] == 1 || l[1] == 2 ? 0.0 : 1.0, static_cast<double>(9 * l[0] + l[1])};
+  };
+  EXPECT_THAT(search_levels(layers, {0.5, false}, measure).best.levels, testing::ElementsAre(2, 1));
+}
+
 TEST(search_levels, takes_goals_that_are_upper_bounds) {
-  const std::vector<SearchLayer> layers = {{"a", {100, 10}}, {"b", {100, 10}}};
+  const std::vector<SearchLayer> layers = {{"a", {100, 10}, {}}, {"b", {100, 10}, {}}};
   const auto perplexity = [](const Levels& l) {
     const auto noise = static_cast<double>(l[0] + 3 * l[1]);
     return Score{5 + noise, noise};
@@ -116,7 +137,7 @@ TEST(search_levels, takes_goals_that_are_upper_bounds) {
 }
 
 TEST(search_levels, refuses_a_goal_that_the_model_misses) {
-  const std::vector<SearchLayer> layers = {{"a", {100, 10}}};
+  const std::vector<SearchLayer> layers = {{"a", {100, 10}, {}}};
   for (const double metric : {0.9, std::nan("")})
     EXPECT_EXPORT_ERROR(search_levels(layers, {0.95, false},
                                       [&](const Levels&) {
@@ -126,7 +147,7 @@ TEST(search_levels, refuses_a_goal_that_the_model_misses) {
 }
 
 TEST(search_levels, bears_noises_that_are_no_numbers) {
-  const std::vector<SearchLayer> layers = {{"a", {100, 10, 1}}, {"b", {100, 10, 1}}};
+  const std::vector<SearchLayer> layers = {{"a", {100, 10, 1}, {}}, {"b", {100, 10, 1}, {}}};
   const double infinite = std::numeric_limits<double>::infinity();
   const auto measure = [&](const Levels& l) {
     const bool broken = l[0] == 2 || l[1] > 0;
