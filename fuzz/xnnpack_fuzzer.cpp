@@ -65,7 +65,8 @@ Shape shape_of(Input& in) {
   Shape s;
   s.rank = static_cast<int32_t>(in.below(6));
   constexpr index_t sizes[] = {1, 2, 3, 4, 5, 6, 16, 32, 64};
-  for (int i = 0; i < s.rank; ++i) s.sizes[i] = in.below(64) == 0 ? 0 : sizes[in.below(9)];
+  for (int i = 0; i < s.rank; ++i)
+    s.sizes[i] = in.below(64) == 0 ? 0 : sizes[in.below(s.rank <= 2 ? 9 : 6)];
   s.make_dense();
   return s;
 }

@@ -495,8 +495,8 @@ std::string refuses_value(const Value& v) {
 }
 
 const Row* find_row(const Operator& op) {
-  for (const std::span<const Row> list :
-       {std::span<const Row>(rows), moving_rows(), integer_rows(), rounded_rows()})
+  for (const std::span<const Row> list : {std::span<const Row>(rows), moving_rows(), integer_rows(),
+                                          rounded_rows(), attention_rows()})
     if (const auto at = std::ranges::find(list, &op, &Row::op); at != list.end()) return &*at;
   return nullptr;
 }

@@ -19,6 +19,8 @@ struct Row {
 /// Rows of what moves elements (moves.cpp), and of static 8-bit operators (integers.cpp).
 std::span<const Row> moving_rows();
 std::span<const Row> integer_rows();
+/// Rows of attention (attention.cpp).
+std::span<const Row> attention_rows();
 /// Rows of products whose input is rounded while the program runs (rounded.cpp).
 std::span<const Row> rounded_rows();
 

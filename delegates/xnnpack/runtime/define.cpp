@@ -120,7 +120,8 @@ class Definer {
                                           output, 0);
       }
       case blob::Kind::batch_matmul:
-        return xnn_define_batch_matrix_multiply(subgraph_, in[0], in[1], output, 0);
+        return xnn_define_batch_matrix_multiply(subgraph_, in[0], in[1], output,
+                                                n.numbers.empty() ? 0 : XNN_FLAG_TRANSPOSE_B);
       case blob::Kind::max_pool:
       case blob::Kind::average_pool:
         return pool(n, output);

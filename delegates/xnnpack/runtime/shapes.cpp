@@ -115,13 +115,17 @@ bool infer_fully_connected(const Shape* const* in, Shape& result) {
   return fits_bias(in[2], filter.sizes[0]);
 }
 
-bool infer_batch_matmul(const Shape& a, const Shape& b, Shape& result) {
+bool infer_batch_matmul(const NodeView& n, const Shape& a, const Shape& b, Shape& result) {
   const int r = a.rank;
-  if (r < 2 || b.rank != r || a.sizes[r - 1] != b.sizes[r - 2]) return false;
+  const bool is_turned = !n.numbers.empty();
+  if (r < 2 || b.rank != r || (is_turned && (n.numbers.size() != 1 || n.numbers[0] != 1)))
+    return false;
+  const index_t rows = b.sizes[r - (is_turned ? 1 : 2)], columns = b.sizes[r - (is_turned ? 2 : 1)];
+  if (a.sizes[r - 1] != rows) return false;
   for (int d = 0; d < r - 2; ++d)
     if (a.sizes[d] != b.sizes[d]) return false;
   result = a;
-  result.sizes[r - 1] = b.sizes[r - 1];
+  result.sizes[r - 1] = columns;
   return true;
 }
 
@@ -260,7 +264,7 @@ bool infer_kind(const NodeView& n, const Shape* const* in, Shape& result) {
     case blob::Kind::fully_connected:
       return n.numbers.empty() && infer_fully_connected(in, result);
     case blob::Kind::batch_matmul:
-      return n.numbers.empty() && infer_batch_matmul(x, *in[1], result);
+      return infer_batch_matmul(n, x, *in[1], result);
     case blob::Kind::max_pool:
     case blob::Kind::average_pool:
       return infer_pool(n, x, result);

@@ -135,6 +135,14 @@ TEST(xnnpack_blob, refuses_sizes_that_do_not_fit) {
   EXPECT_FALSE(moves(Kind::mean, {0, 2, 1}));
   EXPECT_FALSE(moves(Kind::mean, {0, 3}));
   EXPECT_FALSE(moves(Kind::mean, {2, 1}));
+  const auto multiplies = [](std::vector<int64_t> numbers, std::vector<index_t> right) {
+    return takes({Kind::batch_matmul, {0, 1}, std::move(numbers), {}}, {{2, 3, 4}, right});
+  };
+  EXPECT_TRUE(multiplies({}, {2, 4, 5}));
+  EXPECT_TRUE(multiplies({1}, {2, 5, 4}));
+  EXPECT_FALSE(multiplies({1}, {2, 4, 5}));
+  EXPECT_FALSE(multiplies({0}, {2, 4, 5}));
+  EXPECT_FALSE(multiplies({1, 1}, {2, 5, 4}));
 }
 
 // Operand 0; constants 1 (weight), 2 (scales), 3 (bias); rounded rows 4; product 5.

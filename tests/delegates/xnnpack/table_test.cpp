@@ -195,6 +195,40 @@ TEST(xnnpack, takes_softmax_along_the_last_dimension) {
   expect_as_eager([&](const Tensor& x) { return softmax(linear(x, square), -1); }, vectors);
 }
 
+/// Attention of `heads` heads behind a product, and a product behind the heads.
+Tensor attend(const Tensor& x, const Tensor& weight, int64_t heads, bool is_causal) {
+  const int64_t features = weight.size(1).value() / heads;
+  const auto split = [&](const Tensor& t) {
+    return transpose(reshape(t, {t.size(0), t.size(1), heads, features}), 1, 2);
+  };
+  const Tensor y = linear(x, weight);
+  const Tensor attended =
+      scaled_dot_product_attention(split(y), split(relu(y)), split(y + x), {}, 0.0, is_causal);
+  return linear(reshape(transpose(attended, 1, 2), x.sizes()), weight);
+}
+
+TEST(xnnpack, takes_attention) {
+  const Tensor weight = random_tensor({8, 8}, 100), x = random_tensor({2, 5, 8}, 101);
+  expect_as_eager([&](const Tensor& t) { return attend(t, weight, 2, false); }, x);
+  const auto alone = [&](const Tensor& t) {
+    const Tensor q = linear(t, weight);
+    return scaled_dot_product_attention(q, q, q, {}, 0.0, false, 0.25);
+  };
+  expect_as_eager(alone, random_tensor({2, 3, 5, 8}, 102));
+}
+
+TEST(xnnpack, leaves_attention_that_hides_keys_or_has_many_scores) {
+  const Tensor weight = random_tensor({8, 8}, 103);
+  const auto delegates = [&](int64_t positions, bool is_causal) {
+    return Delegated([&](const Tensor& t) { return attend(t, weight, 2, is_causal); },
+                     {1, positions, 8}, false)
+        .delegates();
+  };
+  EXPECT_EQ(delegates(362, false), 1);
+  EXPECT_EQ(delegates(363, false), 2) << "more than 2^18 scores";
+  EXPECT_EQ(delegates(5, true), 2);
+}
+
 TEST(xnnpack, takes_what_moves_elements) {
   const auto behind = [](auto moves) {
     return [moves](const Tensor& x) { return relu(moves(conv2d(x, same_channels))); };
