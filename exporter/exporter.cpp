@@ -7,6 +7,7 @@
 #include "taper/exporter/emit/emit.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/tolerance.h"
+#include "taper/exporter/ir/delegate.h"
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/partition/partition.h"
 #include "taper/exporter/passes/passes.h"
@@ -111,6 +112,18 @@ void Exporter::asset(io::Asset asset) {
   assets_.push_back(std::move(asset));
 }
 
+namespace {
+/// A blob says nothing of the model's files if the program does not.
+void forget_sources_in_delegates(ir::Graph& graph) {
+  for (ir::Node& node : graph.nodes()) {
+    if (!ir::is_delegate(node)) continue;
+    ir::for_each_graph(*node.bodies[0], [](ir::Graph& body) {
+      for (ir::Node& inner : body.nodes()) inner.location = {}, inner.module.clear();
+    });
+  }
+}
+}  // namespace
+
 void Exporter::run_passes(const ExportOptions& options, std::vector<std::string>& notes) {
   if (graphs_.empty()) throw ExportError("export: there is nothing to write; add a method first");
   if (written_) throw ExportError("export: an Exporter writes once; make another one");
@@ -129,7 +142,10 @@ void Exporter::run_passes(const ExportOptions& options, std::vector<std::string>
     };
     context.delegate = delegates_to(options, notes);
   }
-  for (ir::Graph* graph : graphs) passes::run_passes(*graph, context, options.after_pass);
+  for (ir::Graph* graph : graphs) {
+    passes::run_passes(*graph, context, options.after_pass);
+    if (!options.debug) forget_sources_in_delegates(*graph);
+  }
 }
 
 emit::EmitOptions Exporter::prepare(const ExportOptions& options, const std::string& name,

@@ -74,10 +74,11 @@ Profile profile_program(const ProfileArguments& options) {
   const Threads* threads = eager::threads();
   ImportChoice import = options.import;
   import.pack = true;
+  NodeTimes node_times;
   RunningMethod running(options.file, options.method, threads, import);
   set_random_inputs(running, set_given_inputs(running, options.inputs), dims);
   Profile profile;
-  profile.timing = time_method(running, options.repeat);
+  profile.timing = time_method(running, options.repeat, node_times);
   profile.method = running.method().name();
   profile.inputs = inputs_of(running.method());
   profile.threads = threads == nullptr ? 1 : threads->count;

@@ -22,6 +22,7 @@ struct Row {
   double us = 0, operations = 0, bytes = 0;
   Roof roof;
   std::string name, notes;
+  std::vector<Row> below = {};  // nodes of a backend's part
 };
 
 std::string number_text(double number) {
@@ -33,6 +34,7 @@ std::string number_text(double number) {
 // "12.3 GFLOP/s" for matrix products and convolutions, "4.5 GB/s" for other operators.
 std::string rate_text(double us, double operations, double bytes) {
   if (us <= 0) return "";
+  if (operations <= 0 && bytes <= 0) return "";
   return operations > 0 ? number_text(operations / us / 1e3) + " GFLOP/s"
                         : number_text(bytes / us / 1e3) + " GB/s";
 }
@@ -46,20 +48,27 @@ std::string roof_text(const Roof& roof, double us) {
 void print_rows(std::ostream& out, const char* title, const std::vector<Row>& rows, double total_us,
                 bool with_roofs) {
   size_t width = 0;
-  for (const Row& row : rows) width = std::max(width, row.name.size());
+  for (const Row& row : rows) {
+    width = std::max(width, row.name.size());
+    for (const Row& node : row.below) width = std::max(width, node.name.size());
+  }
   const auto roof_column = [&](const std::string& text) {
     if (with_roofs) out << std::setw(16) << text;
   };
   out << "\n         us    share            rate";
   roof_column("of the roof");
   out << "  " << title << '\n';
-  for (const Row& row : rows) {
+  const auto print = [&](const Row& row) {
     out << std::setw(11) << number_text(row.us) << std::setw(9)
         << io::percent_text(row.us, total_us) << std::setw(16)
         << rate_text(row.us, row.operations, row.bytes);
     roof_column(roof_text(row.roof, row.us));
     out << "  " << std::left << std::setw(static_cast<int>(width) + 2) << row.name << std::right
         << row.notes << '\n';
+  };
+  for (const Row& row : rows) {
+    print(row);
+    for (const Row& node : row.below) print(node);
   }
 }
 
@@ -72,6 +81,9 @@ std::vector<Row> instruction_rows(const Profile& profile) {
     if (!in.module.empty()) notes.push_back(in.module);
     rows.push_back({in.median_us, in.operations(), in.bytes(), profile.roof(in),
                     in.kernel.empty() ? in.op : in.kernel, io::printable(io::joined(notes, "  "))});
+    for (const NodeTiming& node : in.nodes)
+      rows.back().below.push_back(
+          {node.median_us, 0, 0, {}, "  " + node.name, io::printable(node.source)});
   }
   return rows;
 }
@@ -148,6 +160,11 @@ ordered_json instructions_json(const Profile& profile, bool by_time) {
                     {"operations", in.operations()},
                     {"bytes", in.bytes()}});
     if (profile.peaks) add_roof(list.back(), profile.roof(in), in.median_us);
+    if (in.nodes.empty()) continue;
+    ordered_json& nodes = list.back()["nodes"] = ordered_json::array();
+    for (const NodeTiming& node : in.nodes)
+      nodes.push_back(
+          {{"name", node.name}, {"source", node.source}, {"median_us", node.median_us}});
   }
   return list;
 }

@@ -28,8 +28,22 @@ size_t median_index(const std::vector<double>& values) {
 // What one instruction did in every run.
 struct Runs {
   std::vector<double> us;
-  int executions = 0;  // the most in one run
+  int executions = 0;                                   // the most in one run
+  std::vector<std::vector<partition::NodeTime>> parts;  // of each execution, if a backend told
 };
+
+// Each node's median. Every execution of a part has the same nodes.
+std::vector<NodeTiming> nodes_of(const Runs& runs) {
+  std::vector<NodeTiming> nodes;
+  if (runs.parts.empty()) return nodes;
+  for (size_t n = 0; n < runs.parts[0].size(); ++n) {
+    std::vector<double> us;
+    for (const auto& part : runs.parts)
+      if (n < part.size()) us.push_back(part[n].us);
+    nodes.push_back({runs.parts[0][n].name, runs.parts[0][n].source, us[median_index(us)]});
+  }
+  return nodes;
+}
 
 InstructionTiming timing_of(const InstructionInfo& in, const Runs& runs, roofline::Work work) {
   const auto text_of = [](const char* text) { return std::string(text == nullptr ? "" : text); };
@@ -42,6 +56,7 @@ InstructionTiming timing_of(const InstructionInfo& in, const Runs& runs, rooflin
   timing.best_us = std::ranges::min(runs.us);
   timing.executions = runs.executions;
   timing.work = std::move(work);
+  timing.nodes = nodes_of(runs);
   return timing;
 }
 
@@ -56,11 +71,37 @@ void add_run(std::vector<Runs>& instructions, std::span<const ProfileEvent> even
   }
 }
 
+bool is_part_of_a_backend(const InstructionInfo& in) {
+  return in.kernel == nullptr &&
+         std::ranges::any_of(partition::delegates(),
+                             [&](const partition::Delegate* d) { return d->name() == in.op; });
+}
+
+// Gives the calls of a run to the instructions that made them.
+void add_nodes(std::vector<Runs>& instructions, const Method& method,
+               std::span<const ProfileEvent> events,
+               std::vector<std::vector<partition::NodeTime>> calls) {
+  size_t call = 0;
+  for (const ProfileEvent& e : events)
+    if (call < calls.size() &&
+        is_part_of_a_backend(method.instruction(static_cast<index_t>(e.instruction))))
+      instructions[e.instruction].parts.push_back(std::move(calls[call++]));
+}
+
 }  // namespace
 
-Timing time_method(RunningMethod& running, int runs) {
+NodeTimes::NodeTimes() {
+  for (const partition::Delegate* delegate : partition::delegates())
+    delegate->time_nodes([this](const auto& nodes) { calls_.push_back(nodes); });
+}
+NodeTimes::~NodeTimes() {
+  for (const partition::Delegate* delegate : partition::delegates()) delegate->time_nodes({});
+}
+
+Timing time_method(RunningMethod& running, int runs, NodeTimes& node_times) {
   Method& method = running.method();
   for (int i = 0; i < warm_up_runs; ++i) running.execute();
+  node_times.take();
 
   const size_t count = static_cast<size_t>(method.instruction_count());
   Timing timing;
@@ -80,6 +121,7 @@ Timing time_method(RunningMethod& running, int runs) {
     totals.push_back(microseconds(now_ns() - begin));
     const std::span<const ProfileEvent> of_run(events.data(), static_cast<size_t>(profiler.count));
     add_run(instructions, of_run);
+    add_nodes(instructions, method, of_run, node_times.take());
     timing.events.insert(timing.events.end(), of_run.begin(), of_run.end());
     ends.push_back(timing.events.size());
   }

@@ -2,13 +2,36 @@
 #pragma once
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "taper/exporter/cli/running_method.h"
 #include "taper/exporter/cli/work.h"
+#include "taper/exporter/partition/delegate.h"
 #include "taper/runtime/profile/profiler.h"
 
 namespace taper::cli {
+
+/// Listens to the backends of this build: what the nodes of their parts take. Make one before the
+/// program is loaded.
+class NodeTimes {
+ public:
+  NodeTimes();
+  ~NodeTimes();
+  NodeTimes(const NodeTimes&) = delete;
+
+  /// The calls of parts since the last time, in order.
+  std::vector<std::vector<partition::NodeTime>> take() { return std::exchange(calls_, {}); }
+
+ private:
+  std::vector<std::vector<partition::NodeTime>> calls_;
+};
+
+/// A node of a part that a backend ran.
+struct NodeTiming {
+  std::string name, source;  ///< see partition::NodeTime
+  double median_us = 0;      ///< over the runs
+};
 
 struct InstructionTiming {
   std::string op, kernel;      ///< "mm", "mm_f32_avx2"; the kernel is "" for other instructions
@@ -17,6 +40,7 @@ struct InstructionTiming {
   double median_us = 0, best_us = 0;  ///< over the runs; 0 if the instruction was skipped
   int executions = 0;                 ///< in one run; more than 1 in a loop
   roofline::Work work;                ///< of one execution
+  std::vector<NodeTiming> nodes;      ///< of a part of a backend that times them
 
   /// All of a run.
   double operations() const { return work.operations * executions; }
@@ -37,6 +61,6 @@ struct Timing {
 
 /// Executes the method a few times without measuring, then `runs` times. Its inputs must be set.
 /// Throws ExportError if a run fails, or if the runtime was built without TAPER_PROFILE.
-Timing time_method(RunningMethod& running, int runs);
+Timing time_method(RunningMethod& running, int runs, NodeTimes& node_times);
 
 }  // namespace taper::cli

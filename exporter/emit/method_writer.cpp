@@ -344,6 +344,10 @@ class MethodWriter {
 
   /// Compiles the body of a delegate. Its arguments are the operands, the constants that the
   /// backend asks for (`constants` of them), and the results.
+  /// The node, or the last one of a group (partition/partition.h).
+  static const ir::Node& computing(const ir::Node& node) {
+    return ir::is_delegate(node) ? *node.bodies[0]->outputs()[0].value->node : node;
+  }
   uint32_t write_delegate(const ir::Node& node, uint32_t& constants) {
     const std::string& backend = std::get<std::string>(node.arguments[0]);
     const partition::Delegate& delegate = partition::find_delegate(backend);
@@ -357,7 +361,7 @@ class MethodWriter {
     for (const auto& r : node.results)
       t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(r.get())));
     std::vector<std::string> nodes;
-    for (const ir::Node& n : body.nodes()) nodes.emplace_back(name_of(*n.op));
+    for (const ir::Node& n : body.nodes()) nodes.emplace_back(name_of(*computing(n).op));
     return program_.delegate(
         {backend, delegate.version(), std::move(compiled.blob), std::move(nodes)});
   }

@@ -1,6 +1,7 @@
 // What the exporter asks of a delegate: which nodes it takes, and what it makes of them.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,6 +23,14 @@ struct Compiled {
   /// The instruction hands them to the backend, behind the operands. Equal ones are stored once.
   std::vector<Constant> constants;
 };
+
+/// What the nodes of a part took in one call, in order.
+struct NodeTime {
+  std::string name;    ///< the library's: "Fully Connected (NC, F32) GEMM"
+  std::string source;  ///< the model's: "linear at net.py:14 (fc1)"; "" if it is not known
+  double us = 0;
+};
+using TakeNodeTimes = std::function<void(const std::vector<NodeTime>&)>;
 
 /// Nodes of a graph, each behind those that it reads.
 using Group = std::vector<ir::Node*>;
@@ -50,6 +59,9 @@ class Delegate {
 
   /// Runs its blobs on this machine; nullptr: only other machines can.
   virtual Backend* backend() const = 0;
+  /// Calls `take` after each call of a part, of programs that are loaded from now on. Empty: no
+  /// more. A backend that times no nodes does nothing.
+  virtual void time_nodes(TakeNodeTimes) const {}
 };
 
 /// Tells the exporter and the command of a delegate and its backend (io/backends.h). The delegate

@@ -3,8 +3,6 @@
 #include <atomic>
 #include <new>
 
-#include "taper/delegates/xnnpack/runtime/backend.h"
-
 namespace taper::delegates::xnnpack {
 namespace {
 
@@ -35,7 +33,7 @@ Heap& heap() {
 
 }  // namespace
 
-Backend& backend() {
+XnnpackBackend& backend() {
   static XnnpackBackend& backend = *new XnnpackBackend(heap());
   return backend;
 }

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstddef>
 
-#include "taper/runtime/device/backend.h"
+#include "taper/delegates/xnnpack/runtime/backend.h"
 
 namespace taper::delegates::xnnpack {
 
@@ -10,7 +10,7 @@ namespace taper::delegates::xnnpack {
 ///
 ///   ModuleOptions options;
 ///   options.backends = {&delegates::xnnpack::backend()};
-Backend& backend();
+XnnpackBackend& backend();
 
 /// What XNNPACK has allocated now, and the calls of its allocator so far.
 struct MemoryUse {

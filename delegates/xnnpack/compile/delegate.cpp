@@ -5,7 +5,7 @@
 
 #include "taper/delegates/xnnpack/compile/rounded.h"
 #include "taper/delegates/xnnpack/compile/table.h"
-#include "taper/delegates/xnnpack/runtime/backend.h"
+#include "taper/exporter/ir/delegate.h"
 
 namespace taper::delegates::xnnpack {
 
@@ -33,11 +33,27 @@ bool XnnpackDelegate::pays(const std::vector<const ir::Node*>& part) const {
   return std::ranges::any_of(part, [](const ir::Node* n) { return find_row(*n->op)->is_heavy; });
 }
 
+void XnnpackDelegate::Observer::ran(const Node* nodes, size_t count) {
+  std::vector<partition::NodeTime> times;
+  for (size_t i = 0; i < count; ++i)
+    times.push_back({nodes[i].name, nodes[i].source, static_cast<double>(nodes[i].us)});
+  take(times);
+}
+
+void XnnpackDelegate::time_nodes(partition::TakeNodeTimes take) const {
+  if (backend_ == nullptr) return;
+  observer_.take = std::move(take);
+  backend_->observe(observer_.take ? &observer_ : nullptr);
+}
+
 partition::Compiled XnnpackDelegate::compile(const ir::Graph& body) const {
   Lowering out(body);
   for (const ir::Node& node : body.nodes()) {
     const bool shows_constant = node.op->category == Category::view && is_constant(node.result());
-    if (!shows_constant) find_row(*node.op)->lower(out, node);
+    if (shows_constant) continue;
+    out.set_source(
+        ir::describe(ir::is_delegate(node) ? *node.bodies[0]->outputs()[0].value->node : node));
+    find_row(*node.op)->lower(out, node);
   }
   return out.finish();
 }

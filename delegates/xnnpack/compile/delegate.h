@@ -1,5 +1,6 @@
 // The host side of XNNPACK: which nodes it takes, and what it makes of them.
 #pragma once
+#include "taper/delegates/xnnpack/runtime/backend.h"
 #include "taper/exporter/partition/delegate.h"
 
 namespace taper::delegates::xnnpack {
@@ -9,7 +10,7 @@ namespace taper::delegates::xnnpack {
 class XnnpackDelegate final : public partition::Delegate {
  public:
   /// `backend`: runs parts on this machine, or nullptr.
-  explicit XnnpackDelegate(Backend* backend = nullptr) : backend_(backend) {}
+  explicit XnnpackDelegate(XnnpackBackend* backend = nullptr) : backend_(backend) {}
 
   std::string name() const override;
   uint32_t version() const override;
@@ -20,9 +21,16 @@ class XnnpackDelegate final : public partition::Delegate {
   bool pays(const std::vector<const ir::Node*>& part) const override;
   partition::Compiled compile(const ir::Graph& body) const override;
   Backend* backend() const override { return backend_; }
+  void time_nodes(partition::TakeNodeTimes take) const override;
 
  private:
-  Backend* backend_;
+  /// Makes texts of host code of what the backend tells.
+  struct Observer final : NodeObserver {
+    void ran(const Node* nodes, size_t count) override;
+    partition::TakeNodeTimes take;
+  };
+  XnnpackBackend* backend_;
+  mutable Observer observer_;
 };
 
 }  // namespace taper::delegates::xnnpack

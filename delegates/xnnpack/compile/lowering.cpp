@@ -137,7 +137,8 @@ Ref Lowering::constant(std::string path, std::shared_ptr<const ir::Payload> payl
 
 Ref Lowering::add(blob::Kind kind, blob::Function function, std::vector<Ref> inputs,
                   std::vector<int64_t> numbers, std::vector<float> parameters) {
-  nodes_.push_back({kind, function, std::move(inputs), std::move(numbers), std::move(parameters)});
+  nodes_.push_back(
+      {kind, function, std::move(inputs), std::move(numbers), std::move(parameters), source_});
   return {Ref::Kind::node, static_cast<uint32_t>(nodes_.size() - 1)};
 }
 
@@ -174,8 +175,9 @@ partition::Compiled Lowering::finish() {
   for (const Node& n : nodes_) {
     std::vector<uint32_t> inputs;
     for (const Ref r : n.inputs) inputs.push_back(position(r));
-    nodes.push_back(
-        blob::CreateNodeDirect(b, n.kind, n.function, &inputs, &n.numbers, &n.parameters));
+    nodes.push_back(blob::CreateNodeDirect(b, n.kind, n.function, &inputs, &n.numbers,
+                                           &n.parameters,
+                                           n.source.empty() ? nullptr : n.source.c_str()));
   }
   std::vector<uint32_t> results;
   for (const Ref r : outputs) results.push_back(position(r));

@@ -53,6 +53,8 @@ class Lowering {
   /// The order in which a pointwise operator reads the value without a transpose.
   Order natural_order(const ir::Value* value) const;
 
+  /// What nodes that are added from now on say of themselves in a profile.
+  void set_source(std::string source) { source_ = std::move(source); }
   /// Adds a node.
   Ref add(blob::Kind kind, blob::Function function, std::vector<Ref> inputs,
           std::vector<int64_t> numbers = {}, std::vector<float> parameters = {});
@@ -73,6 +75,7 @@ class Lowering {
     std::vector<Ref> inputs;
     std::vector<int64_t> numbers;
     std::vector<float> parameters;
+    std::string source;
   };
   /// What stands beside a value of integers.
   struct Integers {
@@ -98,6 +101,7 @@ class Lowering {
   std::map<std::pair<const ir::Value*, std::vector<int64_t>>, Ref> arranged_;
   std::map<Ref, Ref> rounded_;
   std::vector<Node> nodes_;
+  std::string source_;
   std::vector<Integers> integers_;
   partition::Compiled compiled_;
 };

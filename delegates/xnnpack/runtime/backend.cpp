@@ -83,16 +83,16 @@ Error take_shapes(Instance& instance, const DelegateArguments& arguments, Contex
 }
 
 // Uses the idle engine if it was made from the same constants.
-Engine* take_engine(Instance& instance, const Threads* threads) {
+Engine* take_engine(Instance& instance, const Threads* threads, bool is_timed) {
   Loaded& loaded = *instance.loaded;
   Weights* weights =
       loaded.weights_of(instance.shapes() + loaded.part.operands(), instance.constants());
   if (weights == nullptr) return nullptr;
   if (Engine* idle = loaded.idle.exchange(nullptr)) {
-    if (idle->fits(*weights, threads)) return idle;
+    if (idle->fits(*weights, threads, is_timed)) return idle;
     Engine::destroy(loaded.store.memory(), idle);
   }
-  return Engine::create(loaded.store, loaded.part, instance.shapes(), *weights, threads);
+  return Engine::create(loaded.store, loaded.part, instance.shapes(), *weights, threads, is_timed);
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ Error XnnpackBackend::create(void* loaded, void* memory, const DelegateArguments
     instance.externals()[i] = {static_cast<uint32_t>(i), nullptr};
   for (index_t r = 0; r < part.results(); ++r)
     instance.externals()[part.operands() + r] = {static_cast<uint32_t>(part.result(r)), nullptr};
-  instance.engine = take_engine(instance, context.threads);
+  instance.engine = take_engine(instance, context.threads, observer_ != nullptr);
   if (instance.engine != nullptr) return Error::ok;
   return context.fail(Error::not_supported,
                       TAPER_TEXT("XNNPACK refuses the part, or got no memory"));
@@ -176,8 +176,10 @@ Error XnnpackBackend::execute(void* memory, const Slot* arguments, Context& cont
     if (!instance.is_set_up)
       return context.fail(Error::device_failed, TAPER_TEXT("XNNPACK refuses the addresses"));
   }
-  if (instance.engine->run()) return Error::ok;
-  return context.fail(Error::device_failed, TAPER_TEXT("XNNPACK failed"));
+  if (!instance.engine->run())
+    return context.fail(Error::device_failed, TAPER_TEXT("XNNPACK failed"));
+  if (observer_ != nullptr) instance.engine->tell(part, *observer_);
+  return Error::ok;
 }
 
 }  // namespace taper::delegates::xnnpack

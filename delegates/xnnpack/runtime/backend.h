@@ -1,5 +1,6 @@
 // Runs parts of programs with XNNPACK.
 #pragma once
+#include "taper/delegates/xnnpack/runtime/node_observer.h"
 #include "taper/delegates/xnnpack/runtime/pack_store.h"
 #include "taper/runtime/device/backend.h"
 
@@ -18,6 +19,10 @@ class XnnpackBackend final : public Backend {
  public:
   explicit XnnpackBackend(Memory& memory) : store_(memory) {}
 
+  /// Tells `observer` what nodes take, of methods that are created from now on. nullptr: nobody.
+  /// Set it while no other thread uses the backend.
+  void observe(NodeObserver* observer) { observer_ = observer; }
+
   const char* name() const override { return backend_name; }
   bool reads(uint32_t version) const override { return version >= 1 && version <= blob_version; }
   Error load(Span<const std::byte> blob, Context& context, void*& loaded) override;
@@ -32,6 +37,7 @@ class XnnpackBackend final : public Backend {
 
  private:
   PackStore store_;
+  NodeObserver* observer_ = nullptr;
 };
 
 }  // namespace taper::delegates::xnnpack

@@ -4,14 +4,15 @@
 #include <new>
 
 #include "taper/delegates/xnnpack/runtime/define.h"
+#include "taper/delegates/xnnpack/runtime/node_times.h"
 
 namespace taper::delegates::xnnpack {
 
 Engine* Engine::create(PackStore& store, const Part& part, const Shape* shapes, Weights& weights,
-                       const Threads* threads) {
+                       const Threads* threads, bool is_timed) {
   void* place = store.memory().allocate(sizeof(Engine));
   if (place == nullptr) return nullptr;
-  Engine* engine = new (place) Engine(store, weights, threads);
+  Engine* engine = new (place) Engine(store, weights, threads, is_timed);
   if (engine->build(part, shapes)) return engine;
   destroy(store.memory(), engine);
   return nullptr;
@@ -33,10 +34,15 @@ bool Engine::build(const Part& part, const Shape* shapes) {
       xnn_create_subgraph(static_cast<uint32_t>(part.values()), 0, &subgraph) != xnn_status_success)
     return false;
   bool built = define(subgraph, part, shapes, weights_.addresses()) == xnn_status_success;
-  built = built && xnn_create_runtime_v4(subgraph, packed_.provider(), workspace_, &pool_, 0,
+  built = built && xnn_create_runtime_v4(subgraph, packed_.provider(), workspace_, &pool_,
+                                         is_timed_ ? XNN_FLAG_BASIC_PROFILING : 0,
                                          &runtime_) == xnn_status_success;
   (void)xnn_delete_subgraph(subgraph);
   return built;
+}
+
+void Engine::tell(const Part& part, NodeObserver& observer) const {
+  if (is_timed_) tell_node_times(runtime_, part, memory_, observer);
 }
 
 bool Engine::reshape(const Part& part, const Shape* shapes) {

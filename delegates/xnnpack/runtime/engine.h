@@ -3,6 +3,7 @@
 #include <xnnpack.h>
 
 #include "taper/delegates/xnnpack/runtime/memory.h"
+#include "taper/delegates/xnnpack/runtime/node_observer.h"
 #include "taper/delegates/xnnpack/runtime/part.h"
 #include "taper/delegates/xnnpack/runtime/threads.h"
 #include "taper/delegates/xnnpack/runtime/weights.h"
@@ -12,14 +13,14 @@ namespace taper::delegates::xnnpack {
 class Engine {
  public:
   /// Packs the weights that are not packed yet. They outlive the engine. nullptr: the memory does
-  /// not suffice, or the library refuses the part.
+  /// not suffice, or the library refuses the part. `is_timed`: `tell` knows how long nodes take.
   static Engine* create(PackStore& store, const Part& part, const Shape* shapes, Weights& weights,
-                        const Threads* threads);
+                        const Threads* threads, bool is_timed);
   static void destroy(Memory& memory, Engine* engine);
 
   /// Whether it was made from these weights, for these threads.
-  bool fits(const Weights& weights, const Threads* threads) const {
-    return &weights_ == &weights && pool_.threads == threads;
+  bool fits(const Weights& weights, const Threads* threads, bool is_timed) const {
+    return &weights_ == &weights && pool_.threads == threads && is_timed_ == is_timed;
   }
 
   /// Takes the sizes of the operands. False: the library refuses them, or has other result sizes,
@@ -29,16 +30,24 @@ class Engine {
     return xnn_setup_runtime_v2(runtime_, static_cast<size_t>(count), values) == xnn_status_success;
   }
   bool run() { return xnn_invoke_runtime(runtime_) == xnn_status_success; }
+  /// Tells what the last run took, if the engine is timed.
+  void tell(const Part& part, NodeObserver& observer) const;
 
  private:
-  Engine(PackStore& store, Weights& weights, const Threads* threads)
-      : weights_(weights), packed_(store, weights), pool_{threads} {}
+  Engine(PackStore& store, Weights& weights, const Threads* threads, bool is_timed)
+      : memory_(store.memory()),
+        weights_(weights),
+        packed_(store, weights),
+        pool_{threads},
+        is_timed_(is_timed) {}
   ~Engine();
   bool build(const Part& part, const Shape* shapes);
 
+  Memory& memory_;
   Weights& weights_;
   PackedWeights packed_;
   pthreadpool pool_;
+  bool is_timed_;
   xnn_workspace_t workspace_ = nullptr;
   xnn_runtime_t runtime_ = nullptr;
 };

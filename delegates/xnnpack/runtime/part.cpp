@@ -205,7 +205,8 @@ NodeView::NodeView(const blob::Node& node)
       function(node.function()),
       inputs(span_of(node.inputs())),
       numbers(span_of(node.numbers())),
-      parameters(span_of(node.parameters())) {}
+      parameters(span_of(node.parameters())),
+      source(node.source() == nullptr ? "" : node.source()->c_str()) {}
 
 bool Part::is_valid(Span<const std::byte> bytes) {
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()),

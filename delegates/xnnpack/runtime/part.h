@@ -19,6 +19,7 @@ struct NodeView {
   Span<const uint32_t> inputs;
   Span<const int64_t> numbers;
   Span<const float> parameters;
+  const char* source;  ///< "" if the blob does not say it
 };
 
 /// A blob whose structure, kinds and indices are right.

@@ -1,5 +1,6 @@
 // The backend on the device: sizes that change, threads, memory.
 #include <memory>
+#include <string_view>
 
 #include "delegated.h"
 #include "taper/examples/support/allocations.h"
@@ -194,6 +195,20 @@ TEST(xnnpack_backend, packs_weights_once_for_all_methods) {
     expect_close({have, have + rows * 512}, linear(x, large).to_vector<float>());
   }
   EXPECT_LT(memory_use().bytes - before, bytes + bytes / 2);
+}
+
+TEST(xnnpack_backend, knows_lines_of_the_model_only_with_debug_information) {
+  const auto knows_lines = [](bool debug) {
+    ExportOptions options;
+    options.exact = false, options.backend = delegate().name(), options.debug = debug;
+    Exporter exporter;
+    exporter.method("forward", network, {input("x", {1, 3, 16, 16})});
+    const std::vector<std::byte> file = exporter.write(options);
+    const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+    return text.find("backend_test.cpp") != text.npos;
+  };
+  EXPECT_TRUE(knows_lines(true));
+  EXPECT_FALSE(knows_lines(false));
 }
 
 TEST(xnnpack_backend, works_after_a_call_that_was_cancelled) {
