@@ -6,6 +6,7 @@
 #include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/embedding_model.h"
+#include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/io/safetensors.h"
 
 namespace taper::cli {
@@ -74,7 +75,8 @@ void add_embed_command(CommandLine& line, std::ostream& out) {
   command
       .option("-o,--output FILE.safetensors", arguments->output,
               "gets the tensors embedding0, embedding1, …")
-      .required();
+      .required()
+      .checked_by(check_written);
   add_pooling(command, arguments->pooling);
   command.does([arguments, &out] { embed(*arguments, out); });
 }

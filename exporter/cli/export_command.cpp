@@ -8,6 +8,7 @@
 
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
+#include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/kernel_table.h"
 #include "taper/exporter/cli/language_model.h"
 #include "taper/exporter/cli/program_source.h"
@@ -264,7 +265,9 @@ void add_quantize_command(CommandLine& line, std::ostream& out) {
               "A PyTorch model (.pt2), or a language model: a folder with a config.json, or a "
               ".gguf file in f32, f16 or bf16")
       .required();
-  command.option("-o,--output FILE.taper", options->output, "The program to write").required();
+  command.option("-o,--output FILE.taper", options->output, "The program to write")
+      .required()
+      .checked_by(check_written);
   add_quantize_options(command, options->quantize).required();
   command.flag("--exact", options->exact,
                "Products read weights as f32 numbers, and do not round their input");
@@ -296,8 +299,9 @@ void add_export_command(CommandLine& line, std::ostream& out) {
               "folder with "
               "a config.json, or a .gguf file); or one program (.taper)")
       .required();
-  command.option("-o,--output FILE.taper", options->output,
-                 "The program to write from the .pt2 files");
+  command
+      .option("-o,--output FILE.taper", options->output, "The program to write from the .pt2 files")
+      .checked_by(check_written);
   command.option(
       "--weights FILE.taper", options->weights,
       "Writes weights of 1 KiB or more to this file, or adds them: programs can share it. "
@@ -330,11 +334,16 @@ void add_export_command(CommandLine& line, std::ostream& out) {
   add_quantize_options(command, options->quantize);
   command.flag("--no-tests", options->no_tests,
                "Leaves out the test made from a model's example inputs");
-  command.option("--kernels FILE.cpp", options->kernels,
-                 "Writes NAME_kernels: the table of exactly the kernels that the program needs");
-  command.option("--array FILE.cpp", options->array, "Writes NAME_taper: the bytes of the program");
-  command.option("--header FILE.h", options->header,
-                 "Declares both, and says how much memory the program needs");
+  command
+      .option("--kernels FILE.cpp", options->kernels,
+              "Writes NAME_kernels: the table of exactly the kernels that the program needs")
+      .checked_by(check_written);
+  command.option("--array FILE.cpp", options->array, "Writes NAME_taper: the bytes of the program")
+      .checked_by(check_written);
+  command
+      .option("--header FILE.h", options->header,
+              "Declares both, and says how much memory the program needs")
+      .checked_by(check_written);
   command
       .option("--target TARGET", options->target,
               "The machine that runs the program; default: any machine of this architecture")

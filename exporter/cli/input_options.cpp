@@ -65,9 +65,13 @@ std::string check_tolerance(const std::string& text) {
 std::string check_page(const std::string& path) {
   const std::filesystem::path kind = std::filesystem::path(path).extension();
   if (kind != ".html" && kind != ".htm") return path + ": the name of a page must end in .html";
+  return check_written(path);
+}
+
+std::string check_written(const std::string& path) {
   std::error_code ignored;
   const bool existed = std::filesystem::exists(path, ignored);
-  // appending nothing leaves a page of an earlier run as it is
+  // appending nothing leaves a file of an earlier run as it is
   if (!std::ofstream(path, std::ios::app))
     return path + ": it cannot be written; give a file in a folder that exists and may be changed";
   if (!existed) std::filesystem::remove(path, ignored);

@@ -33,6 +33,8 @@ void add_outside_options(Command& command, ImportChoice& choice);  // input_opti
 std::string check_tolerance(const std::string& text);  // input_options.cpp
 /// The error of the file for a page; "" if its name ends in .html and it can be written.
 std::string check_page(const std::string& path);  // input_options.cpp
+/// The error of a file that a command writes; "" if it can be written. Long work comes before.
+std::string check_written(const std::string& path);  // input_options.cpp
 
 /// The whole text as a number; nullopt if it is not one, or too large.
 template <class T>

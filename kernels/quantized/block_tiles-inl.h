@@ -145,7 +145,17 @@ struct Tile {
       }
     }
   }
+  // Few rows compute faster than memory gives weights. The processor's own prefetch stops at the
+  // end of each page of 4 KB, so that of the next page begins here.
+  TAPER_INLINE void prefetch() const {
+    constexpr int ahead = 2048, line = 64;
+    TAPER_UNROLL
+    for (int p = 0; p < panels; ++p) TAPER_UNROLL
+    for (int at = 0; at < format.value_bytes; at += line)
+      __builtin_prefetch(values[p] + ahead + at);
+  }
   TAPER_INLINE void unit(int unit) {
+    if constexpr (rows <= 2) prefetch();
     begin<0>();
     add_group<0>(), add_group<1>(), add_group<2>(), add_group<3>();
     if constexpr (V::has_halves) end<0, 0>(unit), begin<1>();

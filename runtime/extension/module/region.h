@@ -13,7 +13,7 @@ class Region {
   enum class Use {
     all,   ///< the system refuses more memory than the machine has
     part,  ///< the region may be larger than the machine's memory
-    now,   ///< as `all`, and all of it is written soon: a small region gets large pages
+    now,   ///< as `all`, and all of it is written soon: it gets large pages
   };
 
   /// Check `is_there()` afterwards: the system may refuse.
