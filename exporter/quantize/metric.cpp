@@ -57,7 +57,9 @@ class Sum {
     return metric_ == Metric::perplexity ? std::exp(mean) : mean;
   }
 
-  void require_all_labels() const {
+  void require_complete() const {
+    if (metric_ == Metric::perplexity && count_ == 0)
+      throw ExportError("perplexity: no text of the data has two tokens");
     if (metric_ == Metric::top_1 && count_ != labels_.size())
       throw ExportError("top-1: the data have " + std::to_string(labels_.size()) + " labels for " +
                         std::to_string(count_) + " rows of the first output");
@@ -66,7 +68,11 @@ class Sum {
  private:
   void add_answers(const Rows& scores) {
     for (size_t i = 0; i < scores.count; ++i, ++count_) {
-      if (count_ >= labels_.size()) continue;  // `require_all_labels` tells
+      if (count_ >= labels_.size()) continue;  // `require_complete` tells
+      if (labels_[count_] < 0 || static_cast<size_t>(labels_[count_]) >= scores.width)
+        throw ExportError("top-1: the label " + std::to_string(labels_[count_]) +
+                          " is none of the " + std::to_string(scores.width) +
+                          " classes of the first output");
       const std::span<const float> row = scores.row(i);
       const auto best = std::ranges::max_element(row) - row.begin();
       sum_ += best == labels_[count_] ? 1 : 0;
@@ -100,6 +106,13 @@ class Sum {
   size_t count_ = 0;
 };
 
+void require_finite(const std::vector<Numbers>& outputs, size_t example) {
+  for (const Numbers& n : outputs)
+    if (!std::ranges::all_of(n, [](float x) { return std::isfinite(x); }))
+      throw ExportError("example " + std::to_string(example) +
+                        ": the model's outputs are not finite, so they measure nothing");
+}
+
 size_t bytes_of(const std::vector<Numbers>& outputs) {
   size_t bytes = 0;
   for (const Numbers& n : outputs) bytes += n.size() * sizeof(float);
@@ -123,11 +136,12 @@ Meter::Meter(Metric metric, TestData data, const ir::Graph& unchanged, const Pro
     const ir::Interpretation run = run_example(unchanged, examples, i);
     sum.add(examples.at(i), run);
     std::vector<Numbers> outputs = float_outputs(run);
+    require_finite(outputs, i);
     bytes += bytes_of(outputs);
     if (bytes <= most_kept_bytes) parts_->kept.push_back(std::move(outputs));
     if (progress) progress(i + 1, examples.count);
   }
-  sum.require_all_labels();
+  sum.require_complete();
 }
 Meter::~Meter() = default;
 

@@ -47,7 +47,8 @@ class BlockLevels {
         for (const Weight& w : find_weights(g)) add(w);
       });
     if (layers_.empty())
-      throw ExportError("recipe " + least.name + " quantizes no weight of the model");
+      throw ExportError("recipe " + least.name +
+                        " puts no weight of the model into blocks, so there is nothing to search");
   }
 
   const std::vector<SearchLayer>& layers() const { return layers_; }

@@ -1,6 +1,7 @@
 // How far the outputs of a model are from those that they stand for. Internal.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "taper/exporter/ir/interpreter.h"
@@ -31,10 +32,13 @@ class OutputErrors {
     for (const SignalError& e : errors_) sum += e.noise();
     return errors_.empty() ? 0 : sum / static_cast<double>(errors_.size());
   }
-  /// The least of all outputs.
+  /// The least of all outputs; NaN if one has NaN.
   double cosine() const {
     double least = 1;
-    for (const SignalError& e : errors_) least = std::min(least, e.cosine());
+    for (const SignalError& e : errors_) {
+      if (std::isnan(e.cosine())) return e.cosine();
+      least = std::min(least, e.cosine());
+    }
     return least;
   }
 

@@ -81,9 +81,17 @@ TEST_F(resnet20, knows_its_pictures) {
   for (int64_t i = 500; i < 516; ++i) labels.push_back(classifier_->pictures.label(i));
   // PyTorch's ResNet-20 knows 999 of the 1000
   EXPECT_GE(Meter(Metric::top_1, {tests_, labels}, *graph_).run(*graph_).metric, 15 / 16.0);
+  std::vector<int64_t> wild = labels;
+  wild[3] = 10;
+  EXPECT_EXPORT_ERROR(Meter(Metric::top_1, {tests_, wild}, *graph_),
+                      "the label 10 is none of the 10 classes of the first output");
   labels.pop_back();
   EXPECT_EXPORT_ERROR(Meter(Metric::top_1, {tests_, labels}, *graph_),
                       "15 labels for 16 rows of the first output");
+  const Examples nan(1, [](size_t) {
+    return std::vector{eager::full({1, 3, 32, 32}, std::nan(""), DType::f32)};
+  });
+  EXPECT_EXPORT_ERROR(Meter(Metric::cosine, {nan, {}}, *graph_), "outputs are not finite");
   EXPECT_EXPORT_ERROR(Meter(Metric::perplexity, {tests_, {}}, *graph_),
                       "perplexity needs a model that takes tokens");
 }
