@@ -5,6 +5,8 @@
 
 #include "taper/delegates/xnnpack/compile/round_trips.h"
 #include "taper/delegates/xnnpack/compile/table.h"
+#include "taper/delegates/xnnpack/runtime/backend.h"
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/ir/call.h"
 #include "taper/exporter/ir/delegate.h"
 
@@ -106,7 +108,7 @@ Ref add_weight(Lowering& out, const IntegerWeight& w) {
 constexpr bool heavy = true;
 
 std::string refuses_group(const Node& node) {
-  const bool is_own = std::get<std::string>(node.arguments[0]) == "xnnpack";
+  const bool is_own = std::get<std::string>(node.arguments[0]) == backend_name;
   return is_own ? "" : "another backend runs it";
 }
 void lower_group(Lowering& out, const Node& node) {
@@ -141,6 +143,9 @@ void lower_blocks(Lowering& out, const Node& node) {
   const Call<ops::taper_block_linear_q8> c(node);
   const Value *weight = c.get<"weight">(), *bias = c.get<"bias">();
   const std::vector<float> elements = out.elements(weight).unpacked().to_vector<float>();
+  if (!std::ranges::all_of(elements, [](float e) { return std::isfinite(e); }))
+    throw ExportError("xnnpack: " + ir::describe(node) +
+                      ": its weight holds infinity or NaN; repair the weight");
   const IntegerWeight w =
       with_a_scale_a_row(elements, weight->type.sizes[0].value(), weight->type.sizes[1].value());
   out.define(node.result(), add_rounded_product(out, out.ref(c.get<"input">()), w,

@@ -40,7 +40,8 @@ bool is_taken(const IntegerWeight& weight);
 /// Adds a product with `x`, which is f32. `bias` may be none.
 Ref add_rounded_product(Lowering& out, Ref x, const IntegerWeight& weight, Ref bias);
 
-/// The nearest weight with one scale of 8 bits for each row. `elements` are (outputs, inputs).
+/// The nearest weight of 8 bits with one scale for each row. `elements` are (outputs, inputs), and
+/// finite.
 IntegerWeight with_a_scale_a_row(const std::vector<float>& elements, int64_t outputs,
                                  int64_t inputs);
 

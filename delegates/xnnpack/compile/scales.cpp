@@ -121,7 +121,7 @@ std::string refuses_types(const Node& node) {
       if (v.type.dtype == DType::f32 || (is_integer && v.origin == Value::Origin::constant)) return;
       const std::optional<Scale> wanted = is_integer ? input_scale(node, i) : moved;
       if (v.type.dtype != DType::i8 || (!is_integer && !moves(*node.op)))
-        reason = "a tensor is not f32";
+        reason = std::string("a tensor is ") + taper::name_of(v.type.dtype) + ", not f32";
       else if (!wanted || scale_of(v) != wanted)
         reason = "the scale of its integers is not known";
     });

@@ -116,6 +116,24 @@ TEST(xnnpack_rounded, runs_symbolic_sizes_and_allocates_nothing_for_those_it_has
   EXPECT_EQ(memory_use().allocations, allocations);
 }
 
+TEST(xnnpack_rounded, computes_each_row_for_itself) {
+  const Weight weight(8, 32, 32, 127, 45);
+  const auto product = [&](const Tensor& t) { return linear(rounded_by_rows(t), weight()); };
+  Delegated program(product, {3, 32});
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  std::vector<float> x = random_tensor({3, 32}, 46).to_vector<float>();
+  const std::vector<float> want = call(module.value(), Tensor::from<float>(x, {3, 32}));
+  for (const float special : {NAN, INFINITY, -INFINITY, 3e38f}) {
+    x[32 + 5] = special;
+    const std::vector<float> have = call(module.value(), Tensor::from<float>(x, {3, 32}));
+    EXPECT_TRUE(std::equal(have.begin(), have.begin() + 8, want.begin())) << special;
+    EXPECT_TRUE(std::equal(have.begin() + 16, have.end(), want.begin() + 16)) << special;
+  }
+  for (float& e : x) e = 0;
+  for (const float y : call(module.value(), Tensor::from<float>(x, {3, 32}))) EXPECT_EQ(y, 0);
+}
+
 TEST(xnnpack_rounded, leaves_weights_that_the_library_does_not_take) {
   const Tensor x = random_tensor({3, 64}, 50);
   const auto kernels_round = [&](const Weight& weight) {

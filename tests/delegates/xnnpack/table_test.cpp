@@ -274,6 +274,8 @@ TEST(xnnpack, says_what_it_does_not_take) {
               HasSubstr("_softmax: it goes along another dimension than the last"));
   EXPECT_THAT(refusal([&](const Tensor& x) { return conv2d(x, x); }, {6, 6, 3, 3}),
               HasSubstr("convolution: a weight or a bias is no constant"));
+  EXPECT_THAT(refusal([&](const Tensor& x) { return relu(mm(x, square).to(DType::f16)); }, {3, 8}),
+              HasSubstr("1 relu: a tensor is f16, not f32"));
   const Tensor volume = random_tensor({2, 2, 1, 1, 1}, 90);
   EXPECT_THAT(refusal([&](const Tensor& x) { return conv3d(x, volume); }, {1, 2, 3, 3, 3}),
               HasSubstr("convolution: only images of one or two dimensions are taken"));
