@@ -12,11 +12,22 @@ namespace {
 
 bool is_gguf(const std::filesystem::path& path) { return path.extension() == ".gguf"; }
 
-Model build(Config config, Checkpoint checkpoint, const LoadOptions& options) {
+Model build(Config config, Checkpoint checkpoint, const LoadOptions& options,
+            const std::string& tower = "") {
   apply(options, config);
-  auto decoder = std::make_unique<Decoder>(config, Weights(checkpoint));
+  const Weights all(checkpoint);
+  auto decoder = std::make_unique<Decoder>(config, tower.empty() ? all : all[tower]);
   checkpoint.require_all_read();
   return {config, std::move(decoder), ""};
+}
+
+/// The text of a model that also sees images.
+Model build_text_part(const huggingface::Folder& folder, const LoadOptions& options) {
+  Checkpoint checkpoint(folder);
+  for (const std::string prefix : {"", "model."})
+    for (const char* part : {"vision_tower.", "vision_model.", "multi_modal_projector."})
+      checkpoint.ignore(prefix + part);
+  return build(read_text_part_config(folder.config()), std::move(checkpoint), options, "language");
 }
 
 }  // namespace
@@ -42,6 +53,7 @@ Model load(const std::string& path, const LoadOptions& options) {
       return model;
     }
     const huggingface::Folder folder(path, options.config);
+    if (has_text_part(folder.config())) return build_text_part(folder, options);
     return build(read_config(folder.config()), Checkpoint(folder), options);
   });
 }

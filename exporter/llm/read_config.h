@@ -35,6 +35,11 @@ const nlohmann::json& json_part(const nlohmann::json& file, const char* name);
 /// errors.
 VisionLanguageConfig read_vision_language_config(const nlohmann::json& json);
 
+/// Whether a config.json is that of a model with images of which Taper runs the text alone.
+bool has_text_part(const nlohmann::json& json);
+/// Of its text; the same errors.
+Config read_text_part_config(const nlohmann::json& json);
+
 /// Of a GGUF file's metadata; the same errors.
 Config read_config(const gguf::Content& gguf);
 

@@ -1,7 +1,7 @@
 """The small models that record.py makes: sizes that show what is special about each family."""
-from transformers import (AutoModelForCausalLM, CLIPConfig, CLIPModel, Cohere2Config, Ernie4_5Config,
-                          Exaone4Config, Glm4Config, GlmConfig, GPTBigCodeConfig, GptOssConfig, Llama4ForCausalLM,
-                          Llama4TextConfig, Mamba2Config, MinistralConfig, ModernBertConfig, ModernBertModel,
+from transformers import (AutoModelForCausalLM, AutoModelForImageTextToText, CLIPConfig, CLIPModel, Cohere2Config, Ernie4_5Config,
+                          Exaone4Config, Gemma3Config, Glm4Config, GlmConfig, GPTBigCodeConfig, GptOssConfig, Llama4Config, Llama4ForCausalLM,
+                          Llama4TextConfig, Mamba2Config, MinistralConfig, Mistral3Config, ModernBertConfig, ModernBertModel,
                           Olmo3Config, OlmoeConfig, OPTConfig, Phi3Config, Qwen2MoeConfig, RwkvConfig, SeedOssConfig, SmolLM3Config,
                           Starcoder2Config)
 
@@ -51,6 +51,32 @@ FAMILIES = {
                                   state_size=6, n_groups=2, chunk_size=16, pad_token_id=0, bos_token_id=1, eos_token_id=2)),
     "rwkv": causal(RwkvConfig(vocab_size=48, hidden_size=32, num_hidden_layers=3,
                               intermediate_size=48, context_length=64)),
+}
+
+EYES = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=2, image_size=16, patch_size=8)
+
+
+def with_images(config):
+    """Models that also see images; their texts alone are recorded."""
+    return config, AutoModelForImageTextToText.from_config, AutoModelForImageTextToText.from_pretrained
+
+
+def without_images(config):
+    """The same; of a class whose call fails without an image."""
+    config, make, load = with_images(config)
+    return config, make, lambda folder, **options: load(folder, **options).language_model
+
+
+FAMILIES |= {
+    "llama4": without_images(Llama4Config(
+        vision_config=EYES | dict(vision_output_dim=16, projector_input_dim=16, projector_output_dim=16, intermediate_size=64),
+        text_config=common(num_hidden_layers=4, head_dim=8, intermediate_size=24, intermediate_size_mlp=40, num_local_experts=4,
+                           num_experts_per_tok=1, interleave_moe_layer_step=2))),
+    "gemma3": with_images(Gemma3Config(vision_config=EYES | dict(model_type="siglip_vision_model"), mm_tokens_per_image=4, image_token_index=47,
+                                       text_config=common(head_dim=8, sliding_window=9, sliding_window_pattern=2,
+                                                          num_hidden_layers=4))),
+    "mistral3": with_images(Mistral3Config(vision_config=EYES | dict(model_type="pixtral", head_dim=8), image_token_index=47,
+                                           text_config=common(model_type="mistral", head_dim=8))),
 }
 
 ENCODERS = {

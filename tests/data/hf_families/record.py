@@ -76,7 +76,7 @@ def continuation(model, prompt):
 
 
 def first_layer(model):
-    return next(m for m in model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == model.config.num_hidden_layers)[0]
+    return next(m for m in model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == model.config.get_text_config().num_hidden_layers)[0]
 
 
 def decoder_golden(model, ids):

@@ -133,6 +133,30 @@ TEST(language_model_config, knows_layers_without_positions) {
   EXPECT_THAT(by_rule.turned, ElementsAre(true, false));
 }
 
+/// Published files of Gemma 3 say little more than this.
+TEST(language_model_config, reads_the_text_of_a_model_with_images) {
+  const json file = {{"model_type", "gemma3"},
+                     {"text_config",
+                      {{"model_type", "gemma3_text"},
+                       {"hidden_size", 2560},
+                       {"intermediate_size", 10240},
+                       {"num_hidden_layers", 34},
+                       {"rope_scaling", {{"factor", 8.0}, {"rope_type", "linear"}}},
+                       {"sliding_window", 1024}}}};
+  ASSERT_TRUE(has_text_part(file));
+  EXPECT_FALSE(has_text_part(tiny_llama()));
+  const Config c = read_text_part_config(file);
+  EXPECT_EQ(c.heads, 8);
+  EXPECT_EQ(c.head_dim, 256);
+  EXPECT_EQ(c.window, 1024);
+  EXPECT_EQ(c.attention_scale, 1.0 / 16);
+  EXPECT_TRUE(c.tied);
+  EXPECT_FLOAT_EQ(c.rotary.frequencies[0], 1 / 8.0f);
+  EXPECT_FLOAT_EQ(c.local_rotary.frequencies[0], 1);
+  EXPECT_TRUE(c.is_windowed(0));
+  EXPECT_FALSE(c.is_windowed(5));
+}
+
 /// The frequencies that transformers computed.
 TEST(language_model_config, scales_frequencies_as_recorded) {
   for (const char* name : {"llama3", "phi3", "gemma3", "gpt_neox", "qwen3", "stablelm"}) {

@@ -11,10 +11,11 @@ namespace {
 
 using tests::formula_golden, tests::formula_model;
 
-const char* const names[] = {"cohere2",     "ernie4_5",    "exaone4", "glm",       "glm4",
-                             "gpt_bigcode", "ministral",   "olmoe",   "phi4_mini", "seed_oss",
-                             "gpt_oss",     "llama4_text", "mamba2",  "olmo3",     "opt",
-                             "rwkv",        "qwen2_moe",   "smollm3", "starcoder2"};
+const char* const names[] = {"cohere2",  "ernie4_5",  "exaone4",  "gemma3",      "llama4",
+                             "mistral3", "glm",       "glm4",     "gpt_bigcode", "ministral",
+                             "olmoe",    "phi4_mini", "seed_oss", "gpt_oss",     "llama4_text",
+                             "mamba2",   "olmo3",     "opt",      "rwkv",        "qwen2_moe",
+                             "smollm3",  "starcoder2"};
 
 void expect_passed(const std::vector<Compared>& results, size_t count) {
   EXPECT_EQ(results.size(), count);
