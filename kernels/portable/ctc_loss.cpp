@@ -83,8 +83,29 @@ struct Batch {
     return {log_probs.data() + b * classes, log_probs.size(1) * classes,   input_lengths[b],
             2 * target_lengths[b] + 1,      targets.data() + target_at(b), blank};
   }
+  /// The lengths lie in the tensors. A rule checks those that are numbers.
+  Error check_lengths(Context& context) const {
+    const bool rows = targets.rank() == 2;
+    index_t left = targets.size(-1);  // targets that belong to no example yet
+    for (index_t b = 0; b < target_lengths.size(); ++b) {
+      if (input_lengths[b] < 0 || input_lengths[b] > log_probs.size(0))
+        return context.fail(Error::invalid_argument,
+                            TAPER_TEXT("input length {} is outside [0, {}]"), input_lengths[b],
+                            log_probs.size(0));
+      if (target_lengths[b] < 0 || target_lengths[b] > left)
+        return context.fail(Error::invalid_argument,
+                            TAPER_TEXT("target length {} is outside [0, {}]"), target_lengths[b],
+                            left);
+      if (!rows) left -= target_lengths[b];
+    }
+    if (!rows && left != 0)
+      return context.fail(Error::invalid_argument,
+                          TAPER_TEXT("there are {} targets, their lengths make {}"),
+                          targets.size(0), targets.size(0) - left);
+    return Error::ok;
+  }
   /// Targets must name classes. Only the first target_lengths of them count.
-  Error check(Context& context) const {
+  Error check_targets(Context& context) const {
     for (index_t b = 0; b < target_lengths.size(); ++b)
       for (index_t i = 0, at = target_at(b); i < target_lengths[b]; ++i)
         if (const int64_t t = targets.data()[at + i]; t < 0 || t >= log_probs.size(2))
@@ -123,11 +144,8 @@ Error prepare(Context& context, Plan&, View<const T>, View<const int64_t>, Span<
   return Error::ok;
 }
 template <class T>
-Error forward(Context& context, const Plan&, View<const T> log_probs, View<const int64_t> targets,
-              Span<const int64_t> input_lengths, Span<const int64_t> target_lengths, int64_t blank,
-              bool, View<T> loss, View<T> log_alpha) {
-  const Batch<T> batch{log_probs, targets, input_lengths, target_lengths, blank};
-  TAPER_TRY(batch.check(context));
+Error compute(Context& context, const Batch<T>& batch, View<T> loss, View<T> log_alpha) {
+  TAPER_TRY(batch.check_targets(context));
   const index_t width = log_alpha.size(2), size = log_alpha.size(1) * width;
   parallel_for(context.threads, loss.size(0), [&](index_t b) {
     T* alpha = log_alpha.data() + b * size;
@@ -137,6 +155,40 @@ Error forward(Context& context, const Plan&, View<const T> log_probs, View<const
   });
   return Error::ok;
 }
+
+template <class T>
+Error forward(Context& context, const Plan&, View<const T> log_probs, View<const int64_t> targets,
+              Span<const int64_t> input_lengths, Span<const int64_t> target_lengths, int64_t blank,
+              bool, View<T> loss, View<T> log_alpha) {
+  const Batch<T> batch{log_probs, targets, input_lengths, target_lengths, blank};
+  return compute(context, batch, loss, log_alpha);
+}
+
+// ---- lengths in tensors
+
+Span<const int64_t> elements_of(View<const int64_t> lengths) {
+  return {lengths.data(), lengths.size(0)};
+}
+
+template <class T>
+Error prepare_by_tensors(Context& context, Plan& plan, View<const T> log_probs,
+                         View<const int64_t> targets, View<const int64_t>, View<const int64_t>,
+                         int64_t blank, bool zero_infinity, View<T> loss, View<T> log_alpha) {
+  return prepare<T>(context, plan, log_probs, targets, {}, {}, blank, zero_infinity, loss,
+                    log_alpha);
+}
+template <class T>
+Error forward_by_tensors(Context& context, const Plan&, View<const T> log_probs,
+                         View<const int64_t> targets, View<const int64_t> input_lengths,
+                         View<const int64_t> target_lengths, int64_t blank, bool, View<T> loss,
+                         View<T> log_alpha) {
+  const Batch<T> batch{log_probs, targets, elements_of(input_lengths), elements_of(target_lengths),
+                       blank};
+  TAPER_TRY(batch.check_lengths(context));
+  return compute(context, batch, loss, log_alpha);
+}
+
+// ---- the gradient
 
 /// Rows of states that the gradient of one example needs. Behind each row are two states that
 /// cannot be reached.
@@ -189,12 +241,10 @@ Error prepare_backward(Context& context, Plan&, View<const T>, View<const T>, Vi
 }
 
 template <class T>
-Error backward(Context& context, const Plan&, View<const T> grad, View<const T> log_probs,
-               View<const int64_t> targets, Span<const int64_t> input_lengths,
-               Span<const int64_t> target_lengths, View<const T> loss, View<const T> log_alpha,
-               int64_t blank, bool zero_infinity, View<T> out) {
-  const Batch<T> batch{log_probs, targets, input_lengths, target_lengths, blank};
-  TAPER_TRY(batch.check(context));
+Error compute_gradient(Context& context, const Batch<T>& batch, View<const T> grad,
+                       View<const T> loss, View<const T> log_alpha, bool zero_infinity,
+                       View<T> out) {
+  TAPER_TRY(batch.check_targets(context));
   const index_t time = out.size(0), classes = out.size(2), width = log_alpha.size(2);
   parallel_for(context.threads, loss.size(0), [&](index_t b) {
     const Example<T> e = batch.example(b);
@@ -215,11 +265,47 @@ Error backward(Context& context, const Plan&, View<const T> grad, View<const T> 
   return Error::ok;
 }
 
+template <class T>
+Error backward(Context& context, const Plan&, View<const T> grad, View<const T> log_probs,
+               View<const int64_t> targets, Span<const int64_t> input_lengths,
+               Span<const int64_t> target_lengths, View<const T> loss, View<const T> log_alpha,
+               int64_t blank, bool zero_infinity, View<T> out) {
+  const Batch<T> batch{log_probs, targets, input_lengths, target_lengths, blank};
+  return compute_gradient(context, batch, grad, loss, log_alpha, zero_infinity, out);
+}
+
+template <class T>
+Error prepare_backward_by_tensors(Context& context, Plan& plan, View<const T> grad,
+                                  View<const T> log_probs, View<const int64_t> targets,
+                                  View<const int64_t>, View<const int64_t>, View<const T> loss,
+                                  View<const T> log_alpha, int64_t blank, bool zero_infinity,
+                                  View<T> out) {
+  return prepare_backward<T>(context, plan, grad, log_probs, targets, {}, {}, loss, log_alpha,
+                             blank, zero_infinity, out);
+}
+template <class T>
+Error backward_by_tensors(Context& context, const Plan&, View<const T> grad,
+                          View<const T> log_probs, View<const int64_t> targets,
+                          View<const int64_t> input_lengths, View<const int64_t> target_lengths,
+                          View<const T> loss, View<const T> log_alpha, int64_t blank,
+                          bool zero_infinity, View<T> out) {
+  const Batch<T> batch{log_probs, targets, elements_of(input_lengths), elements_of(target_lengths),
+                       blank};
+  TAPER_TRY(batch.check_lengths(context));
+  return compute_gradient(context, batch, grad, loss, log_alpha, zero_infinity, out);
+}
+
 }  // namespace
 
 TAPER_KERNEL(_ctc_loss, f32, prepare<float>, forward<float>)
 TAPER_KERNEL(_ctc_loss, f64, prepare<double>, forward<double>)
 TAPER_KERNEL(_ctc_loss_backward, f32, prepare_backward<float>, backward<float>)
 TAPER_KERNEL(_ctc_loss_backward, f64, prepare_backward<double>, backward<double>)
+TAPER_KERNEL(_ctc_loss_Tensor, f32, prepare_by_tensors<float>, forward_by_tensors<float>)
+TAPER_KERNEL(_ctc_loss_Tensor, f64, prepare_by_tensors<double>, forward_by_tensors<double>)
+TAPER_KERNEL(_ctc_loss_backward_Tensor, f32, prepare_backward_by_tensors<float>,
+             backward_by_tensors<float>)
+TAPER_KERNEL(_ctc_loss_backward_Tensor, f64, prepare_backward_by_tensors<double>,
+             backward_by_tensors<double>)
 
 }  // namespace taper::portable

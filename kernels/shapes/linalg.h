@@ -127,6 +127,20 @@ struct Rule<ops::linalg_qr> {
   }
 };
 
+/// (…, m, n) -> R above the vectors of its reflections (…, m, n), their factors (…, min(m, n))
+template <>
+struct Rule<ops::geqrf> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, TensorType<D>& a,
+                    TensorType<D>& tau) {
+    if (!TAPER_IS_MATRIX(facts, self, "self")) return false;
+    a.like(self);
+    internal::batch_of(self, self.dtype, tau);
+    tau[tau.rank++] = facts.min(self[self.rank - 2], self[self.rank - 1]);
+    return true;
+  }
+};
+
 template <>
 struct Rule<ops::linalg_matrix_exp> {
   template <class D>

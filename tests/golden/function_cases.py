@@ -3,8 +3,8 @@
 
     function_cases.py > function_cases.jsonl    (wants torch)
 
-They are special functions, histograms, reductions of segments, frexp, nonzero_static, unique slices and
-fractional_max_pool3d. special_values.py tells what a line means.
+They are special functions, histograms, reductions of segments, frexp, nonzero_static, unique slices, fractional_max_pool3d, factors of
+matrices, and operators that read lengths or ends from tensors. special_values.py tells what a line means.
 """
 import collections
 import json
@@ -17,7 +17,7 @@ import special_values
 
 EDGES = [float("-inf"), -2.5, -2.0, -0.0, 0.0, 0.5, 1.0, 2.0, float("inf"), float("nan")]
 # Rows without derivatives in PyTorch.
-NO_DERIVATIVE = re.compile("hist|unique|nonzero")
+NO_DERIVATIVE = re.compile("hist|unique|nonzero|geqrf|embedding_renorm|repeat_interleave|_ctc_loss_backward|linspace|logspace")
 SEGMENTS = {"lengths": torch.tensor([3, 0, 1])}
 
 
@@ -147,6 +147,95 @@ def others(draw):
     yield "fractional_max_pool3d", [y.reshape(1, 4, 6, 4), [2, 3, 2], [2, 3, 2], torch.tensor([[[0.1, 0.6, 0.9]]])], {}
 
 
+def factors(draw):
+    def matrix(*sizes, dtype=torch.float64):
+        return numbers(draw, torch.Size(sizes).numel(), -2, 2, dtype).reshape(sizes)
+
+    for dtype in [torch.float32, torch.float64]:
+        for sizes in [(4, 3), (3, 4), (3, 3), (1, 1), (5, 1), (2, 0), (0, 2), (2, 4, 3), (0, 3, 2)]:
+            yield "geqrf", [matrix(*sizes, dtype=dtype)], {}
+    yield "geqrf", [torch.tensor([[1.0, 2], [0, 3], [0, 4]])], {}
+    yield "geqrf", [torch.zeros(3)], {}
+    for sizes, k in [((4, 3), 3), ((4, 3), 2), ((3, 3), 3), ((2, 4, 2), 2), ((4, 1), 1), ((3, 2), 0)]:
+        a, tau = torch.geqrf(matrix(*sizes))
+        for name in ["linalg_householder_product", "orgqr"]:
+            yield name, [a, tau[..., :k].contiguous()], {}
+        yield "linalg_householder_product", [a.float(), tau[..., :k].float().contiguous()], {}
+        yield "linalg_householder_product", [matrix(*sizes), matrix(*sizes[:-2], k)], {}
+        m = sizes[-2]
+        for transpose in [False, True]:
+            yield "ormqr", [a[..., :k], tau[..., :k].contiguous(), matrix(*sizes[:-2], m, 2), True, transpose], {}
+            yield "ormqr", [a[..., :k], tau[..., :k].contiguous(), matrix(*sizes[:-2], 2, m), False, transpose], {}
+    yield "linalg_householder_product", [matrix(2, 3), matrix(2)], {}
+    yield "linalg_householder_product", [matrix(3, 2), matrix(3)], {}
+    yield "linalg_householder_product", [matrix(3, 2), matrix(2).float()], {}
+    yield "ormqr", [matrix(3, 2), matrix(2), matrix(4, 2)], {}
+    for upper in [True, False]:
+        for transpose in [True, False]:
+            a = matrix(3, 3) + 3 * torch.eye(3)
+            yield "triangular_solve", [matrix(3, 2), a, upper, transpose], {}
+            yield "triangular_solve", [matrix(3, 2), a, upper, transpose, True], {}
+    yield "triangular_solve", [matrix(2, 3, 2), a], {}
+    yield "triangular_solve", [matrix(3, 2).float(), torch.stack([a, a.mT]).float()], {}
+    yield "triangular_solve", [matrix(2, 2), a], {}
+    yield "linalg_tensorinv", [matrix(4, 2, 2), 1], {}
+    yield "linalg_tensorinv", [matrix(2, 3, 6)], {}
+    for ind in [0, 1]:
+        yield "linalg_tensorinv", [matrix(2, 3, 6), ind], {}
+    yield "linalg_tensorsolve", [matrix(2, 3, 6), matrix(2, 3)], {}
+    yield "linalg_tensorsolve", [matrix(2, 2, 4).float(), matrix(2, 2).float()], {}
+    yield "linalg_tensorsolve", [matrix(3, 6, 2), matrix(3, 2), [1]], {}
+    yield "linalg_tensorsolve", [matrix(2, 3), matrix(2)], {}
+
+
+def read_from_tensors(draw):
+    ends = [torch.tensor(x) for x in (-1.0, 2.5, 3, 7)]
+    for name, base in [("linspace", []), ("logspace", [2.0])]:
+        for steps in [0, 1, 2, 5, 6]:
+            yield f"{name}.Tensor_Tensor", [ends[0], ends[1], steps, *base], {}
+            yield f"{name}.Tensor_Scalar", [ends[1], 0.25, steps, *base], {}
+            yield f"{name}.Scalar_Tensor", [1, ends[2], steps, *base], {}
+        for dtype in ["float64", "int64"]:
+            yield f"{name}.Tensor_Tensor", [ends[2], ends[3], 6, *base], {"dtype": getattr(torch, dtype)}
+        yield f"{name}.Tensor_Tensor", [ends[0], ends[1], -1, *base], {}
+        yield f"{name}.Tensor_Tensor", [ends[0].reshape(1), ends[1], 3, *base], {}
+    for repeats in [[2, 0, 3], [1], [], [0, 0], [-1, 2]]:
+        yield "repeat_interleave.Tensor", [torch.tensor(repeats, dtype=torch.int64)], {}
+        yield "repeat_interleave.Tensor", [torch.tensor(repeats, dtype=torch.int32)], {}
+    yield "repeat_interleave.Tensor", [torch.tensor([2, 1])], {"output_size": 3}
+    yield "repeat_interleave.Tensor", [torch.tensor([[2, 1]])], {}
+    yield "repeat_interleave.Tensor", [torch.tensor([2.0])], {}
+    rows = numbers(draw, 12, -2, 2).reshape(4, 3)
+    for order in [1.0, 2.0, float("inf")]:
+        yield "embedding_renorm", [rows, torch.tensor([[0, 2], [2, 3]]), 0.5, order], {}
+    yield "embedding_renorm", [rows, torch.tensor([1]), 9.0, 2.0], {}
+    yield "embedding_renorm", [rows, torch.tensor([4]), 0.5, 2.0], {}
+
+
+def layers(draw):
+    for pad in [0, 1, 2]:
+        yield "conv_tbc", [numbers(draw, 30, -2, 2).reshape(5, 2, 3), numbers(draw, 24, -1, 1).reshape(2, 3, 4), numbers(draw, 4, -1, 1), pad], {}
+    yield "conv_tbc", [torch.ones(5, 3), torch.ones(2, 3, 4), torch.ones(4), 0], {}
+    x = numbers(draw, 12, -2, 2).reshape(2, 3, 2)
+    weight, bias = numbers(draw, 3, 0.5, 2), numbers(draw, 3, -1, 1)
+    yield "_batch_norm_with_update", [x, weight, bias, torch.zeros(3), torch.ones(3), 0.1, 1e-5], {}
+    # the room that PyTorch has behind shorter targets holds anything, so all of them are of one length
+    log_probs = numbers(draw, 40, -2, 2, torch.float64).reshape(5, 2, 4).log_softmax(2)
+    for targets in [torch.tensor([[1, 2, 2], [3, 1, 3]]), torch.tensor([1, 2, 2, 3, 1, 3])]:
+        lengths = torch.tensor([5, 5]), torch.tensor([3, 3])
+        for blank, zero_infinity in [(0, False), (0, True)]:
+            if targets.dim() == 2:
+                yield "_ctc_loss.Tensor", [log_probs, targets, *lengths, blank, zero_infinity], {}
+                loss, alpha = torch.ops.aten._ctc_loss.Tensor(log_probs, targets, *lengths, blank, zero_infinity)
+                yield "_ctc_loss_backward.Tensor", [torch.tensor([1.0, -2], dtype=torch.float64), log_probs, targets, *lengths, loss, alpha, blank], {}
+            for reduction in [0, 1, 2]:
+                yield "ctc_loss.Tensor", [log_probs, targets, *lengths, blank, reduction, zero_infinity], {}
+    yield "ctc_loss.Tensor", [log_probs, torch.tensor([[1, 1, 1], [3, 1, 0]]), torch.tensor([3, 5]), torch.tensor([3, 2]), 0, 1, True], {}
+    yield "ctc_loss.Tensor", [log_probs.float(), torch.tensor([1, 2, 3]), torch.tensor([4, 5]), torch.tensor([2, 1]), 0, 2], {}
+    for input_length, target_length in [(6, 3), (5, 4), (-1, 1), (5, -1)]:
+        yield "ctc_loss.Tensor", [log_probs, torch.ones(2, 3, dtype=torch.int64), torch.tensor([5, input_length]), torch.tensor([3, target_length])], {}
+
+
 def outcome(name, args, kwargs):
     """Results and gradients, or that PyTorch refuses the call."""
     try:
@@ -154,7 +243,7 @@ def outcome(name, args, kwargs):
             results, gradients = special_values.function_of(name)[0](*args, **kwargs), {}
         else:
             results, gradients = special_values.call(name, args, kwargs)
-    except (RuntimeError, NotImplementedError) as e:
+    except (RuntimeError, NotImplementedError, IndexError) as e:
         return {"refused": str(e).splitlines()[0][:60]}
     results = results if isinstance(results, (tuple, list)) else [results]
     return {"results": [special_values.text(r) for r in results], "gradients": {p: special_values.text(g) for p, g in gradients.items()}}
@@ -164,7 +253,7 @@ def main():
     torch.set_num_threads(1)
     draw = random.Random(2)
     calls = [(name, args, {}) for name, args in special_functions(draw)]
-    calls += [*histograms(draw), *segments(draw), *others(draw)]
+    calls += [*histograms(draw), *segments(draw), *others(draw), *factors(draw), *read_from_tensors(draw), *layers(draw)]
     counts = collections.Counter()
     for name, args, kwargs in calls:
         args, kwargs = special_values.as_read(args, kwargs)

@@ -2,6 +2,7 @@
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager::decompositions {
 namespace {
@@ -84,5 +85,18 @@ TAPER_DECOMPOSITION(conv3d_padding) { return {padded("conv3d", 3, a)}; }
 TAPER_DECOMPOSITION(conv_transpose1d) { return {transposed("conv_transpose1d", 1, a)}; }
 TAPER_DECOMPOSITION(conv_transpose2d_input) { return {transposed("conv_transpose2d", 2, a)}; }
 TAPER_DECOMPOSITION(conv_transpose3d_input) { return {transposed("conv_transpose3d", 3, a)}; }
+
+// (time, batch, in) and (kernel, in, out) instead of (batch, in, time) and (out, in, kernel)
+TAPER_DECOMPOSITION(conv_tbc) {
+  const Tensor self = a.tensor<"self">(), weight = a.tensor<"weight">();
+  if (self.rank() != 3 || weight.rank() != 3)
+    throw EagerError(
+        "conv_tbc: self (time, batch, in) and weight (kernel, in, out) must have 3 "
+        "dimensions, got " +
+        to_string(self.sizes()) + " and " + to_string(weight.sizes()));
+  const Tensor out = conv1d(permute(self, {1, 2, 0}), permute(weight, {2, 1, 0}),
+                            a.tensor<"bias">(), 1, a.integer<"pad">());
+  return {permute(out, {2, 0, 1}).contiguous()};
+}
 
 }  // namespace taper::eager::decompositions

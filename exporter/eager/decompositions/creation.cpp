@@ -6,6 +6,7 @@
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/all.h"
+#include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
 
 namespace taper::eager::decompositions {
@@ -167,6 +168,65 @@ TAPER_DECOMPOSITION(logspace) {
   const Tensor exponents =
       linspace(a.scalar<"start">(), a.scalar<"end">(), a.integer<"steps">(), DType::f64);
   return {to(pow(Scalar(a.real<"base">()), exponents), dtype_or(a, DType::f32))};
+}
+
+// ---- ranges between elements of tensors, which a run reads
+
+namespace {
+
+/// The first half is counted from the start, the second from the end. Integers are those of f64,
+/// without their fractions. As in PyTorch, the ends get no gradient.
+Tensor spaced_between(std::string_view op, const Tensor& start, const Tensor& end, int64_t steps,
+                      DType dtype) {
+  if (start.rank() != 0 || end.rank() != 0)
+    throw EagerError(std::string(op) + ": start and end must have no dimensions, got " +
+                     to_string(start.sizes()) + " and " + to_string(end.sizes()));
+  if (steps < 0)
+    throw EagerError(std::string(op) + ": steps must be 0 or more, got " + std::to_string(steps));
+  const bool half = dtype == DType::f16 || dtype == DType::bf16;
+  const DType work = half ? DType::f32 : is_floating(dtype) ? dtype : DType::f64;
+  const Tensor first = cast(start.detach(), work), last = cast(end.detach(), work);
+  if (steps < 2) return cast(expand(first, {steps}), dtype);
+  const Tensor at = positions(steps), step = div(sub(last, first), Scalar(steps - 1));
+  const Tensor from_start = add(first, mul(step, cast(at, work)));
+  const Tensor from_end = sub(last, mul(step, cast(rsub(at, steps - 1), work)));
+  return cast(where(lt(at, steps / 2), from_start, from_end), dtype);
+}
+
+/// An end that is a number.
+Tensor constant_end(Scalar value) { return full({}, value, DType::f64); }
+
+template <const Operator& op>
+Results line_between(const Arguments<op>& a, const Tensor& start, const Tensor& end) {
+  return {spaced_between("linspace", start, end, a.template integer<"steps">(),
+                         dtype_or(a, DType::f32))};
+}
+template <const Operator& op>
+Results powers_between(const Arguments<op>& a, const Tensor& start, const Tensor& end) {
+  const Tensor exponents =
+      spaced_between("logspace", start, end, a.template integer<"steps">(), DType::f64);
+  return {cast(pow(Scalar(a.template real<"base">()), exponents), dtype_or(a, DType::f32))};
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(linspace_Tensor_Tensor) {
+  return line_between(a, a.tensor<"start">(), a.tensor<"end">());
+}
+TAPER_DECOMPOSITION(linspace_Tensor_Scalar) {
+  return line_between(a, a.tensor<"start">(), constant_end(a.scalar<"end">()));
+}
+TAPER_DECOMPOSITION(linspace_Scalar_Tensor) {
+  return line_between(a, constant_end(a.scalar<"start">()), a.tensor<"end">());
+}
+TAPER_DECOMPOSITION(logspace_Tensor_Tensor) {
+  return powers_between(a, a.tensor<"start">(), a.tensor<"end">());
+}
+TAPER_DECOMPOSITION(logspace_Tensor_Scalar) {
+  return powers_between(a, a.tensor<"start">(), constant_end(a.scalar<"end">()));
+}
+TAPER_DECOMPOSITION(logspace_Scalar_Tensor) {
+  return powers_between(a, constant_end(a.scalar<"start">()), a.tensor<"end">());
 }
 
 /// The frequencies k / (n d) of a transform of n samples at a distance of d. From place `first` on,

@@ -136,6 +136,33 @@ TAPER_DECOMPOSITION(repeat_interleave_self_Tensor) {
   return {index_select(self, dim, searchsorted(cumsum(repeats, 0), positions(total), true))};
 }
 
+// The numbers of the slices, each as often as `repeats` says.
+TAPER_DECOMPOSITION(repeat_interleave_Tensor) {
+  const Tensor repeats = a.tensor<"repeats">();
+  if (repeats.rank() != 1)
+    throw EagerError("repeat_interleave: repeats must be a vector of i64 or i32, got " +
+                     to_string(repeats.sizes()) + " " + taper::name_of(repeats.dtype()));
+  const std::optional<Dim> size =
+      a.has<"output_size">() ? std::optional(a.dim<"output_size">()) : std::nullopt;
+  return {call<ops::repeat_interleave_self_Tensor>(
+      cast(positions(repeats.size(0)), repeats.dtype()), repeats, std::optional<int64_t>(0), size)};
+}
+
+// Rows that `indices` name become shorter, if their norm is above max_norm.
+TAPER_DECOMPOSITION(embedding_renorm) {
+  const Tensor self = a.tensor<"self">(), indices = a.tensor<"indices">();
+  if (self.rank() != 2 || !is_floating(self.dtype()))
+    throw EagerError("embedding_renorm: self must be a floating matrix, got " +
+                     to_string(self.sizes()));
+  const Tensor named = scatter(zeros({self.size(0)}, DType::boolean), 0,
+                               flat(cast(indices, DType::i64)), Scalar(true));
+  const Tensor norms = vector_norm(self, Scalar(a.real<"norm_type">()), {1});
+  const double most = a.real<"max_norm">();
+  const Tensor factor = mul(reciprocal(add(norms, 1e-7)), most);
+  const Tensor shrinks = logical_and(named, gt(norms, most));
+  return {mul(self, unsqueeze(where(shrinks, factor, ones_like(norms)), 1))};
+}
+
 // Searches each element among the sorted test elements.
 TAPER_DECOMPOSITION(isin_Tensor_Tensor) {
   DType common = promote_types(a.tensor<"elements">().dtype(), a.tensor<"test_elements">().dtype());

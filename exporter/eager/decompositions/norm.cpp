@@ -83,6 +83,16 @@ TAPER_DECOMPOSITION(_native_batch_norm_legit) {
   return normalize("_native_batch_norm_legit", read(a));
 }
 
+// The last result is what other devices keep for the gradient; here it is empty.
+TAPER_DECOMPOSITION(_batch_norm_with_update) {
+  Results results = normalize(
+      "_batch_norm_with_update",
+      {a.tensor<"input">(), a.tensor<"weight">(), a.tensor<"bias">(), a.tensor<"running_mean">(),
+       a.tensor<"running_var">(), true, a.real<"momentum">(), a.real<"eps">()});
+  results.push_back(zeros({0}, DType::u8));
+  return results;
+}
+
 // Turns each channel of each image into a channel of one image.
 TAPER_DECOMPOSITION(instance_norm) {
   const Tensor input = a.tensor<"input">();

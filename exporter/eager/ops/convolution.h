@@ -45,6 +45,12 @@ inline Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bi
   return call<ops::conv3d>(here, input, weight, bias, stride.dims(), padding.dims(),
                            dilation.dims(), groups);
 }
+/// conv1d of self (time, batch, in) by weight (kernel, in, out), with `pad` zeros on both sides:
+/// (time', batch, out).
+inline Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias,
+                       int64_t pad = 0, Location here = Location::current()) {
+  return call<ops::conv_tbc>(here, self, weight, bias, pad);
+}
 /// `conv1d` with padding by name.
 inline Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias,
                      const Each& stride, ConvPadding padding, const Each& dilation = 1,

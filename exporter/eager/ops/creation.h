@@ -104,6 +104,11 @@ inline Tensor linspace(Scalar start, Scalar end, int64_t steps, std::optional<DT
                        Location here = Location::current()) {
   return call<ops::linspace>(here, start, end, steps, dtype);
 }
+/// The same between the elements of two 0-dim tensors, which get no gradient.
+inline Tensor linspace(const Tensor& start, const Tensor& end, int64_t steps,
+                       std::optional<DType> dtype = {}, Location here = Location::current()) {
+  return call<ops::linspace_Tensor_Tensor>(here, start, end, steps, dtype);
+}
 /// base^x for each x of `linspace`.
 inline Tensor logspace(Scalar start, Scalar end, int64_t steps, double base = 10,
                        std::optional<DType> dtype = {}, Location here = Location::current()) {

@@ -25,8 +25,8 @@ inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Int
   return call<ops::ctc_loss_IntList>(here, log_probs, targets, input_lengths, target_lengths, blank,
                                      static_cast<int64_t>(reduction), zero_infinity);
 }
-/// The same with lengths in integer tensors (batch). It reads their elements, so it cannot be
-/// traced.
+/// The same with lengths in integer tensors (batch). In a trace, a run reads them, and memory is
+/// planned for targets of all lengths: rows (batch, length) need less than one long line.
 inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                        const Tensor& target_lengths, int64_t blank = 0,
                        Reduction reduction = Reduction::mean, bool zero_infinity = false,

@@ -108,6 +108,44 @@ inline std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, std::string_view mo
                                             Location here = Location::current()) {
   return call<ops::linalg_qr>(here, A, mode);
 }
+/// (a, tau) of A = H1 H2 … Hk R, with k = min(m, n) and reflections H = I - tau v v^T, as LAPACK
+/// gives them. `a` (…, m, n) holds R on and above its diagonal, and below it the vectors v without
+/// their first element, which is 1. tau is (…, k). There is no derivative.
+inline std::tuple<Tensor, Tensor> geqrf(const Tensor& self, Location here = Location::current()) {
+  return call<ops::geqrf>(here, self);
+}
+/// The first n columns of H1 H2 … Hk, from reflections in the columns of `input` (…, m, n) below
+/// its diagonal and tau (…, k), with k <= n <= m. What lies above them is not read.
+inline Tensor linalg_householder_product(const Tensor& input, const Tensor& tau,
+                                         Location here = Location::current()) {
+  return call<ops::linalg_householder_product>(here, input, tau);
+}
+/// Q other, or other Q with `left` false, for Q = H1 H2 … Hk from the results `self` and `tau` of
+/// `geqrf`. `transpose` takes Q^T instead of Q.
+inline Tensor ormqr(const Tensor& self, const Tensor& tau, const Tensor& other, bool left = true,
+                    bool transpose = false, Location here = Location::current()) {
+  return call<ops::ormqr>(here, self, tau, other, left, transpose);
+}
+/// (X, a copy of A) with A X = self: `linalg_solve_triangular` with the right side first.
+/// `transpose` takes A^T instead of A.
+inline std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A,
+                                                   bool upper = true, bool transpose = false,
+                                                   bool unitriangular = false,
+                                                   Location here = Location::current()) {
+  return call<ops::triangular_solve>(here, self, A, upper, transpose, unitriangular);
+}
+/// The inverse of self as a matrix, whose rows are the first `ind` dimensions and whose columns the
+/// others. Both must have the same number of elements.
+inline Tensor linalg_tensorinv(const Tensor& self, int64_t ind = 2,
+                               Location here = Location::current()) {
+  return call<ops::linalg_tensorinv>(here, self, ind);
+}
+/// X with tensordot(self, X, X.rank()) = other. First `dims` of self are moved to its end.
+inline Tensor linalg_tensorsolve(const Tensor& self, const Tensor& other,
+                                 std::optional<Ints> dims = {},
+                                 Location here = Location::current()) {
+  return call<ops::linalg_tensorsolve>(here, self, other, dims);
+}
 
 /// The series Σ self^k / k! of (…, n, n), by scaling and squaring.
 inline Tensor linalg_matrix_exp(const Tensor& self, Location here = Location::current()) {

@@ -106,6 +106,8 @@ std::map<const Operator*, Call> calls_of_rules() {
   RULE(_scaled_dot_product_flash_attention_for_cpu, image, image, image, 0.0, false, absent,
        std::nullopt);
   RULE(_ctc_loss, leaf({4, 1, 3}), integers({1, 2}, {1, 2}), Ints{4}, Ints{2}, 0, false);
+  RULE(_ctc_loss_Tensor, leaf({4, 1, 3}), integers({1, 2}, {1, 2}), integers({4}, {1}),
+       integers({2}, {1}), 0, false);
   RULE(nll_loss_forward, x, integers({0, 2}, {2}), absent, 1, Dim(-100));
 
   RULE(fake_quantize_per_tensor_affine_cachemask, x, 0.1, 0, 0, 255);
