@@ -39,7 +39,8 @@ ChatInput with_tools_as_text(ChatInput input);
 /// The text of the assistant with which a call begins.
 std::string_view beginning_of_call(ToolStyle style);
 /// A JSON schema of what follows: one call of these tools. `tools` is a JSON list, as in requests.
-/// `name`: the tool that must be called; empty: any. Empty if no tool fits.
+/// `name`: the tool that must be called; empty: any. Empty if no tool fits. Arguments that the
+/// tool's schema does not name are not allowed, unless it speaks of them.
 std::string schema_of_call(ToolStyle style, const std::string& tools, const std::string& name);
 
 // ---- answers

@@ -90,6 +90,9 @@ TEST(tools, gives_a_schema_of_the_calls) {
   EXPECT_TRUE(accepts(ToolStyle::tagged, "", rome));
   EXPECT_TRUE(accepts(ToolStyle::tagged, "", time));
   EXPECT_TRUE(accepts(ToolStyle::tagged, "time", time));
+  EXPECT_FALSE(accepts(ToolStyle::tagged, "time", R"({"name": "time", "arguments": {"x": 1}})"));
+  EXPECT_FALSE(accepts(ToolStyle::tagged, "",
+                       R"({"name": "weather", "arguments": {"city": "Rome", "x": 1}})"));
   EXPECT_FALSE(accepts(ToolStyle::tagged, "time", rome));
   EXPECT_FALSE(accepts(ToolStyle::tagged, "", R"({"name": "weather", "arguments": {}})"));
   EXPECT_FALSE(accepts(ToolStyle::tagged, "",

@@ -100,6 +100,15 @@ void move_references(Json& schema, const std::string& place) {
   }
 }
 
+/// Allows the arguments that a schema names only, unless it says otherwise. A small model would
+/// invent more of them without end.
+void close(Json& schema) {
+  for (const char* keyword : {"additionalProperties", "patternProperties", "$ref", "allOf", "anyOf",
+                              "oneOf", "if", "dependentSchemas"})
+    if (!schema.is_object() || schema.contains(keyword)) return;
+  schema["additionalProperties"] = false;
+}
+
 }  // namespace
 
 ToolSupport tool_support_of(const ChatTemplate& chat) {
@@ -147,6 +156,7 @@ std::string schema_of_call(ToolStyle style, const std::string& tools, const std:
     if (!called.is_string() || (!name.empty() && called != name)) continue;
     const std::string place = "#/$defs/" + std::to_string(definitions.size());
     Json arguments = function.value("parameters", Json{{"type", "object"}});
+    close(arguments);
     move_references(arguments, place);
     definitions[std::to_string(definitions.size())] = std::move(arguments);
     calls.push_back({{"type", "object"},
