@@ -125,9 +125,10 @@ cli::InstructionTiming time_layer(const Layer& layer) {
   std::vector<index_t> all;
   for (index_t i = 0; i < running.method().input_count(); ++i) all.push_back(i);
   cli::set_random_inputs(running, all, {});
-  const double once = cli::time_method(running, 1).median_us;
+  cli::NodeTimes none;  // no backend runs nodes of its own
+  const double once = cli::time_method(running, 1, none).median_us;
   const int runs = static_cast<int>(std::clamp(seconds * 1e6 / once, 30.0, 2000.0));
-  for (const cli::InstructionTiming& in : cli::time_method(running, runs).instructions)
+  for (const cli::InstructionTiming& in : cli::time_method(running, runs, none).instructions)
     if (in.work.operations > 0) return in;
   throw ExportError(layer.name + ": no instruction computes a product");
 }
