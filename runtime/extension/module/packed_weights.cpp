@@ -45,6 +45,17 @@ std::vector<Span<const std::byte>> elements_of(const Program& program) {
   return elements;
 }
 
+/// Weights in blocks are those of language models, which read all of them for each token.
+Region::Use use_of(const Program& program) {
+  const internal::ProgramData& p = program.data();
+  size_t in_blocks = 0, all = 0;
+  for (index_t i = 0; i < p.view.constants.size(); ++i) {
+    all += p.constants[i].bytes;
+    if (is_in_blocks(p.constants[i].layout)) in_blocks += p.constants[i].bytes;
+  }
+  return in_blocks > all / 2 ? Region::Use::often : Region::Use::now;
+}
+
 void give_back(const Origin& origin, Span<const std::byte> elements) {
   if (origin.file.holds(elements)) origin.file.give_back(elements);
   for (const MappedFile& other : origin.outside.files)
@@ -57,7 +68,7 @@ std::shared_ptr<const PackedWeights> new_weights(const Origin& origin, const Pro
   auto weights = std::make_shared<PackedWeights>();
   const std::string path = origin.store.empty() ? "" : path_in_store(origin.store, program);
   if (!path.empty() && weights->open(path, program, workspace)) return weights;
-  weights->region.emplace(bytes, Region::Use::now);
+  weights->region.emplace(bytes, use_of(program));
   PackOptions options;
   options.threads = origin.threads;
   options.done = [](void* user, Span<const std::byte> dense) {

@@ -11,9 +11,10 @@ namespace taper {
 class Region {
  public:
   enum class Use {
-    all,   ///< the system refuses more memory than the machine has
-    part,  ///< the region may be larger than the machine's memory
-    now,   ///< as `all`, and all of it is written soon: it gets large pages
+    all,    ///< the system refuses more memory than the machine has
+    part,   ///< the region may be larger than the machine's memory
+    now,    ///< as `all`, and all of it is written soon: a small region gets large pages
+    often,  ///< as `now`, and all of it is read again and again: it gets large pages in any case
   };
 
   /// Check `is_there()` afterwards: the system may refuse.
