@@ -83,17 +83,10 @@ function drawNext() {
   }
   if (page.samples === 0) lines.push(["p", "Give calibration data (--calibrate), so that GPTQ can make errors cancel each other."]);
   if (lines.length === 0) lines.push(["p", "Every weight has eight bits. Fewer bits make the program smaller: --recipe mixed."]);
-  document.getElementById("next").replaceChildren(...lines.map(([kind, text]) => {
-    const element = document.createElement(kind);
-    element.textContent = text;
-    return element;
-  }));
+  showAdvice(lines);
 }
 
-const heading = document.createElement("h1");
-heading.textContent = page.title;
-document.title = page.title;
-bar.replaceChildren(heading);
+showTitle(page.title);
 document.getElementById("facts").textContent = page.facts.join("\n");
 drawTable(document.getElementById("weights"), columns, weights, harm);
 drawLeft();

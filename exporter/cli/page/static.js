@@ -73,17 +73,10 @@ function drawNext() {
   if (page.nodes.some((n) => clipped(n) > 0.01))
     lines.push(["p", "Some ranges leave out more than 1 % of the values. Give more calibration data, or the observer \"min-max\"."]);
   lines.push(["p", "Or name a goal: --target-accuracy \"cosine >= 0.999\" finds the nodes that must stay float."]);
-  document.getElementById("next").replaceChildren(...lines.map(([kind, text]) => {
-    const element = document.createElement(kind);
-    element.textContent = text;
-    return element;
-  }));
+  showAdvice(lines);
 }
 
-const heading = document.createElement("h1");
-heading.textContent = page.title;
-document.title = page.title;
-bar.replaceChildren(heading);
+showTitle(page.title);
 document.getElementById("facts").textContent = ["Outputs: " + fixed(page.outputs_db, 1) + " dB, cosine " +
   page.outputs_cosine.toFixed(5), ...page.facts].join("\n");
 drawTable(document.getElementById("nodes"), columns, page.nodes, harm);
