@@ -445,11 +445,9 @@ TEST(stored_layout, in_blocks_takes_no_more_memory_than_its_blocks) {
   const Span<const std::byte> bytes(memory.data(), static_cast<index_t>(file.size()));
 
   ErrorInfo info;
-  LoadOptions options;
-  options.info = &info;
   AlignedBytes metadata(Program::metadata_bytes(bytes).value());
-  Result<Program> program = Program::load(bytes, kernels, metadata, options);
-  ASSERT_TRUE(program.ok()) << info.message;
+  Result<Program> program = Program::load(bytes, kernels, metadata);
+  ASSERT_TRUE(program.ok());
   AlignedBytes session_memory(program.value().session_bytes());
   Result<Session> session = Session::create(program.value(), session_memory);
   ASSERT_TRUE(session.ok());
