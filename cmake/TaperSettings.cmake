@@ -21,9 +21,11 @@ find_program(TAPER_CCACHE ccache)
 mark_as_advanced(TAPER_CCACHE)
 if(TAPER_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   # The compiler itself says which files it reads, precompiled headers among them: nothing is preprocessed first. The price
-  # is that a comment changed in a header compiles again what includes it.
+  # is that a comment changed in a header compiles again what includes it. Paths are relative to the tree, so that a second
+  # clone finds what the first one compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${TAPER_CCACHE})
+      ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${TAPER_CCACHE})
 endif()
 
 # "taper/runtime/…" names a file of this tree; "taper/schema/program_generated.h" is made by flatc.
