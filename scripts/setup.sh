@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what a bare Debian 12 lacks to build and test Taper. Quick when nothing is missing.
+# setup.sh [PACKAGE…]: installs what a bare Debian 12 lacks to build and test Taper, and these packages. Quick when nothing is missing.
 set -euo pipefail
 
 packages=(
@@ -15,7 +15,7 @@ packages=(
 )
 
 missing=()
-for package in "${packages[@]}"; do
+for package in "${packages[@]}" "$@"; do
   status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing+=("$package")
 done
