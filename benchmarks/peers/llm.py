@@ -22,7 +22,10 @@ import sys
 import tempfile
 import time
 
-import numpy
+try:
+    import numpy
+except ImportError:
+    sys.exit("llm.py: numpy is missing: pip install numpy")
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

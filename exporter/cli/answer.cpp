@@ -68,6 +68,17 @@ llm::LanguageModel ModelChoice::load() const {
   return loaded;
 }
 
+std::shared_ptr<llm::Draft> ModelChoice::draft_for(const llm::LanguageModel& loaded) const {
+  if (draft.empty()) return nullptr;
+  if (draft == "lookup") return llm::lookup_draft();
+  ModelChoice small;
+  small.model = draft, small.context = context, small.threads = threads;
+  std::string why;
+  Result<std::shared_ptr<llm::Draft>> made = llm::model_draft(small.load(), loaded, &why);
+  if (!made.ok()) throw ExportError("--draft " + draft + ": " + why);
+  return std::move(made.value());
+}
+
 void AnswerOptions::add_to(Command& command) {
   model.add_to(command);
   command.option("--max-tokens", max_tokens, "the most tokens of an answer").shows_default();
@@ -83,10 +94,9 @@ void AnswerOptions::add_to(Command& command) {
   command.option("--seed", seed, "equal seeds give equal answers");
   command.option("--stop", stop, "a text that ends the answer; may be given several times")
       .one_value();
-  command
-      .option("--draft", model.draft,
-              "lookup: guess tokens from the text so far and read them at once; equal answers")
-      .one_of({"lookup"});
+  command.option("--draft lookup|MODEL", model.draft,
+                 "guess tokens from the text so far, or with a smaller model, and read them at "
+                 "once; equal answers");
   command.option("--grammar", grammar, "a file in GBNF: answers are texts of this grammar");
   command.option("--json-schema", json_schema,
                  "a file, or the schema itself: answers are JSON that it accepts");

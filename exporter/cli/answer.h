@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "taper/exporter/cli/command_line.h"
+#include "taper/runtime/extension/llm/draft.h"
 #include "taper/runtime/extension/llm/generation.h"
 
 namespace taper::cli {
@@ -16,7 +17,7 @@ std::string text_of_file(const std::string& path);
 struct ModelChoice {
   std::string model;
   std::string quantize;  ///< "int8", "int4", or a recipe; "": weights stay as they are
-  std::string draft;     ///< "lookup", or empty
+  std::string draft;     ///< "lookup", a smaller model, or empty
   int64_t context = 0;
   int threads = 0;  ///< 0: one for each core
   bool exact = false;
@@ -25,6 +26,8 @@ struct ModelChoice {
   void add_to(Command& command);
   /// Loads the model. Shows the steps if the error stream is a terminal.
   llm::LanguageModel load() const;
+  /// What guesses for the model that was loaded; null: nothing.
+  std::shared_ptr<llm::Draft> draft_for(const llm::LanguageModel& loaded) const;
 };
 
 /// The options of both commands.

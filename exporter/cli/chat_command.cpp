@@ -44,7 +44,7 @@ llm::Chat chat_with(const llm::LanguageModel& model, const AnswerOptions& option
   chat.options().sampling = options.sampling(model);
   chat.options().stop = options.stop, chat.options().max_tokens = options.max_tokens;
   chat.options().grammar = options.matcher(model);
-  chat.options().draft = !options.model.draft.empty();
+  chat.options().draft = options.model.draft_for(model);
   return std::move(chat);
 }
 

@@ -74,7 +74,7 @@ void generate(const GenerateArguments& a, std::ostream& out) {
   llm::GenerateOptions options;
   options.sampling = a.answer.sampling(model);
   options.stop = a.answer.stop, options.max_tokens = a.answer.max_tokens;
-  options.grammar = a.answer.matcher(model), options.draft = !a.answer.model.draft.empty();
+  options.grammar = a.answer.matcher(model), options.draft = a.answer.model.draft_for(model);
   const std::shared_ptr<llm::GrammarMatcher> grammar = options.grammar;
   llm::Generation answer(sequence, prompt, std::move(options));
   while (answer.step())

@@ -28,7 +28,7 @@ struct ChatOptions {
   std::vector<std::string> stop;            ///< texts that end an answer
   int64_t max_tokens = 512;                 ///< the most tokens of an answer
   std::shared_ptr<GrammarMatcher> grammar;  ///< what answers may be; null: any text
-  bool draft = false;                       ///< GenerateOptions::draft
+  std::shared_ptr<Draft> draft;             ///< GenerateOptions::draft
 };
 
 /// One conversation. What the model has read stays in its caches, so a long conversation is not

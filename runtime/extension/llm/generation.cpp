@@ -88,7 +88,7 @@ bool Generation::Parts::take(Result<Span<float>> rows) {
 bool Generation::Parts::read() {
   guesses.clear();
   const index_t first = sequence.position(), rest = static_cast<index_t>(all.size()) - first;
-  if (rest == 1 && !ids.empty() && options.draft && read_with_guesses()) return true;
+  if (rest == 1 && !ids.empty() && options.draft != nullptr && read_with_guesses()) return true;
   if (finish != Finish::none) return false;
   // too many tokens go in at once, so that `append` says so
   const index_t count = rest > sequence.room() ? rest : std::min<index_t>(rest, sequence.chunk());
@@ -101,7 +101,7 @@ bool Generation::Parts::read() {
 bool Generation::Parts::read_with_guesses() {
   if (!sequence.model().text().rewinds) return false;
   const int64_t most = std::min<int64_t>(sequence.all_logits_chunk(), sequence.room()) - 1;
-  guesses = look_up(all, std::min(most, most_guesses));
+  guesses = options.draft->guess(all, std::min(most, most_guesses));
   if (guesses.empty()) return false;
   std::vector<TokenId> next = {all.back()};
   next.insert(next.end(), guesses.begin(), guesses.end());

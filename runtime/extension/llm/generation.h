@@ -17,15 +17,17 @@
 
 namespace taper::llm {
 
+class Draft;  // draft.h
+
 struct GenerateOptions {
   SamplingOptions sampling;
   std::vector<std::string> stop;  ///< texts that end the answer, and are not part of it
   int64_t max_tokens = 512;       ///< the most tokens of the answer
   /// What the answer may be; null: any text. It begins anew, and belongs to one answer at a time.
   std::shared_ptr<GrammarMatcher> grammar;
-  /// Guesses tokens by looking up the text so far, and reads them at once. The answer has the same
-  /// tokens. Has no effect on a model without `has_all_logits`, or one that cannot rewind.
-  bool draft = false;
+  /// Guesses tokens, which the model reads at once; null: none. The answer has the same tokens. Has
+  /// no effect on a model without `has_all_logits`, or one that cannot rewind.
+  std::shared_ptr<Draft> draft;
   /// Special tokens are a part of the text, such as those around calls of tools.
   bool shows_special_tokens = false;
   /// Another thread ends the answer by setting it. It outlives the generation.

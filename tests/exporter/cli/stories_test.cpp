@@ -1,0 +1,94 @@
+// The model of stories that the repository ships: its text, and drafts for it.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "taper/tests/exporter/cli/taper_command.h"
+
+namespace taper::cli {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const std::string model = tests::test_data("../../examples/stories/stories260K.gguf").string();
+
+template <class... Options>
+json generate(const std::string& prompt, const Options&... options) {
+  const Outcome o = taper_command("generate", model, "--prompt", prompt, "--json", "--statistics",
+                                  "--max-tokens", "150", options...);
+  EXPECT_EQ(o.code, success) << o.err;
+  return json::parse(o.out);
+}
+
+// What the authors print (karpathy/llama2.c, doc/stories260K.md).
+TEST(stories, writes_the_text_of_its_authors) {
+  const std::string text =
+      ", there was a little girl named Lily. She loved to play outside in the park. One day, she "
+      "saw a big, red ball. She wanted to play with it, but it was too high.\nLily's mom said, "
+      "\"Lily, let's go to the park.\" Lily was sad and didn't know what to do. She said, \"I want "
+      "to play with your ball, but I can't find it.\"\nLily was sad and didn't know what to do. ";
+  const std::string begin = "Once upon a time";
+  for (const char* precision : {"--exact", "--greedy"})
+    EXPECT_EQ(generate(begin, "--greedy", precision)["text"].get<std::string>().substr(0, 300),
+              text.substr(0, 300));
+}
+
+TEST(stories, writes_what_llama2c_writes) {
+  TAPER_GOLDEN_DATA_OR_SKIP(file, "llm/golden/stories260K_greedy.json");
+  const json recorded_runs = json::parse(content(file))["runs"];
+  int runs = 0;
+  for (const json& run : recorded_runs) {
+    if (run["prompt"] == "") continue;  // the command wants a text
+    const json have = generate(run["prompt"], "--greedy", "--exact");
+    const std::vector<int> ids = have["prompt_ids"], want = run["prompt_tokens"];
+    EXPECT_EQ(ids, want);
+    const std::vector<int> answer = have["ids"], recorded = run["tokens"];
+    ASSERT_GE(recorded.size(), want.size());
+    // the recorded tokens follow the first one, with those of the prompt among them
+    const auto begin = recorded.begin() + static_cast<std::ptrdiff_t>(want.size()) - 1;
+    const auto count = std::min<std::ptrdiff_t>(recorded.end() - begin,
+                                                static_cast<std::ptrdiff_t>(answer.size()));
+    EXPECT_GT(count, 50);
+    EXPECT_TRUE(std::equal(begin, begin + count, answer.begin())) << run["prompt"];
+    ++runs;
+  }
+  EXPECT_GE(runs, 5);
+}
+
+TEST(stories, has_equal_texts_with_every_draft) {
+  const std::vector<std::vector<std::string>> ways = {{"--greedy", "--seed=1"},
+                                                      {"--temperature=0.8", "--seed=7"},
+                                                      {"--temperature=1", "--top-k=5"}};
+  for (const std::vector<std::string>& way : ways) {
+    const json plain = generate("Lily and her dog", way[0], way[1]);
+    EXPECT_EQ(plain["steps"], plain["ids"].size());
+    for (const std::string& draft : {std::string("lookup"), model}) {
+      const json drafted = generate("Lily and her dog", way[0], way[1], "--draft", draft);
+      EXPECT_EQ(drafted["ids"], plain["ids"]) << draft;
+      EXPECT_LE(drafted["steps"], plain["steps"]);
+    }
+  }
+  // its own guesses are right, except where two tokens are about as likely
+  const json drafted = generate("Lily and her dog", "--greedy", "--draft", model);
+  EXPECT_LT(drafted["steps"].get<int>() * 2, static_cast<int>(drafted["ids"].size()));
+}
+
+TEST(stories, refuses_a_draft_of_other_tokens) {
+  const std::string other = tests::scratch_file("other.gguf").string();
+  std::string bytes = content(model);
+  const std::string piece = "\xe2\x96\x81Lily";
+  ASSERT_NE(bytes.find(piece), std::string::npos);
+  bytes.replace(bytes.find(piece), piece.size(), "\xe2\x96\x81Lila");
+  std::ofstream(other) << bytes;
+  const Outcome o = taper_command("generate", model, "--prompt", "a", "--draft", other);
+  EXPECT_EQ(o.code, failure);
+  EXPECT_THAT(o.err, HasSubstr("--draft " + other +
+                               ": a draft needs a model with the same tokens: token "));
+  EXPECT_THAT(o.err, HasSubstr("is '\xe2\x96\x81Lila', not '\xe2\x96\x81Lily'"));
+  EXPECT_THAT(taper_command("generate", model, "--prompt", "a", "--draft", "nowhere").err,
+              HasSubstr("nowhere"));
+}
+
+}  // namespace
+}  // namespace taper::cli
