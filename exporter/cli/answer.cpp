@@ -39,6 +39,8 @@ void ModelChoice::add_to(Command& command) {
   command.option("--context", context, "the most tokens of a conversation; 0: up to 4096");
   command.option("--quantize RECIPE", quantize,
                  "store weights in a few bits: int8, int4, or a recipe of `taper quantize`");
+  command.option("--lora ADAPTER", lora,
+                 "a LoRA adapter for the model: a folder of PEFT, or a .gguf file");
   command.flag("--exact", exact, "compute in f32 on de-quantized weights");
   command.option("--threads", threads, "the threads that compute; 0: one for each core")
       .in_range(0, max_threads);
@@ -56,7 +58,7 @@ llm::LanguageModel ModelChoice::load() const {
   llm::TextModelOptions options;
   options.exact = exact, options.context = context, options.threads = eager::threads();
   options.before_passes = written.before_passes, options.draft = !draft.empty();
-  options.states = states;
+  options.states = states, options.lora = lora;
   options.stage = [&](const std::string& stage) { stages.begin(stage); };
   llm::LanguageModel loaded = llm::load_text_model(model, options);
   if (!draft.empty() && !loaded.text().rewinds)

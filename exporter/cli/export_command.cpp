@@ -213,8 +213,9 @@ void require_files_of_their_own(const ExportArguments& options) {
 void run_export(const ExportArguments& options, std::ostream& out) {
   require_files_of_their_own(options);
   if (is_language_model(options.files[0])) return export_language_model(options, out);
-  if (options.language.context || options.language.all_logits || options.language.states)
-    throw ExportError("--context, --all-logits and --states are for language models, and " +
+  const LanguageModelExport& language = options.language;
+  if (language.context || language.all_logits || language.states || !language.lora.empty())
+    throw ExportError("--context, --all-logits, --lora and --states are for language models, and " +
                       options.files[0] +
                       " is neither a folder with a config.json nor a .gguf file");
   const bool sources =
@@ -249,6 +250,8 @@ void add_language_options(Command& command, LanguageModelExport& choice) {
   command.flag(
       "--all-logits", choice.all_logits,
       "Language models: adds the method forward_all, which gives the logits of every token");
+  command.option("--lora ADAPTER", choice.lora,
+                 "Language models: a LoRA adapter, which is a folder of PEFT or a .gguf file");
   command.flag("--states", choice.states,
                "Language models: adds the method states, which embeddings are made of");
 }

@@ -152,12 +152,13 @@ void export_language_model(const std::string& path, const std::string& output,
     if (choice.context || choice.all_logits || choice.states)
       throw ExportError(path +
                         ": an encoder has neither a context nor logits, and gives all states");
+    if (!choice.lora.empty()) throw ExportError(path + ": --lora is for models that write");
     out << (encodes ? export_plain(*llm::load_encoder(path), output, written)
                     : export_plain(*llm::load_image_model(path), output, written));
     return;
   }
   llm::LoadOptions load;
-  load.capacity = choice.context.value_or(0);
+  load.capacity = choice.context.value_or(0), load.lora = choice.lora;
   if (llm::is_seq2seq(path)) {
     if (choice.states) throw ExportError(path + ": --states is for models that only write");
     out << export_writer(*llm::load_seq2seq(path, load), output, choice, written);

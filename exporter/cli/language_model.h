@@ -21,6 +21,7 @@ void check_language_model(const std::string& path, const std::string& golden, st
 struct LanguageModelExport {
   std::optional<int64_t> context;  ///< positions of the caches; none: those of the model
   int64_t chunk = 512;
+  std::string lora;  ///< an adapter; "": none
   bool all_logits = false;
   bool states = false;                   ///< adds the method `states`, for embeddings
   Quantization* quantization = nullptr;  ///< how weights are quantized; nullptr: they are not

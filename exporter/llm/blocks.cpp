@@ -10,6 +10,8 @@ Linear::Linear(const Weights& weights, int64_t in, int64_t out, Stored stored)
     : weight(stored == Stored::in_out ? weights.matrix(in, out) : weights.matrix(out, in)),
       bias(weights.vector_if({out}, "bias")),
       stored_(stored) {
+  const LowRank added = weights.low_rank(out, in);
+  lora_down = added.down, lora_up = added.up;
   set_names();
 }
 
@@ -22,7 +24,9 @@ Linear::Linear(const Weights& joint, int64_t in, int64_t out, int64_t count, int
 
 Tensor Linear::forward(const Tensor& x, Location here) {
   const Tensor w = weight.widened();
-  return linear(x, stored_ == Stored::in_out ? w.t(here) : w, bias, here);
+  const Tensor y = linear(x, stored_ == Stored::in_out ? w.t(here) : w, bias, here);
+  if (!lora_up.defined()) return y;
+  return y + linear(linear(x, lora_down, {}, here), lora_up, {}, here);
 }
 
 Norm::Norm(const Weights& weights, Ints sizes, double eps, Kind kind)

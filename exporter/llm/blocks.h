@@ -9,7 +9,8 @@
 
 namespace taper::llm {
 
-/// x weightᵀ + bias: (…, in) -> (…, out). It has a bias if the checkpoint has one.
+/// x weightᵀ + bias: (…, in) -> (…, out). It has a bias if the checkpoint has one, and adds what an
+/// adapter says.
 class Linear : public nn::Layer {
  public:
   enum class Stored : uint8_t { out_in, in_out };  ///< GPT-2 stores weights the other way round
@@ -22,7 +23,8 @@ class Linear : public nn::Layer {
 
   Weight weight;
   Tensor bias;
-  TAPER_LAYER(weight, bias)
+  Tensor lora_down, lora_up;  ///< LowRank
+  TAPER_LAYER(weight, bias, lora_down, lora_up)
   Tensor forward(const Tensor& x, Location here = Location::current()) override;
 
  private:

@@ -81,6 +81,7 @@ struct LoadOptions {
   int64_t most_capacity = 0;  ///< if not 0: makes smaller caches where the model has more positions
   int64_t batch = 1;
   std::string config = "config.json";  ///< the name of the configuration in a folder
+  std::string lora;                    ///< an adapter (adapter.h); "": none
 };
 
 /// Sets what the caller asks for. Throws ExportError.

@@ -23,7 +23,7 @@ Model build(Config config, Checkpoint checkpoint, const LoadOptions& options,
 
 /// The text of a model that also sees images.
 Model build_text_part(const huggingface::Folder& folder, const LoadOptions& options) {
-  Checkpoint checkpoint(folder);
+  Checkpoint checkpoint(folder, options.lora);
   for (const std::string prefix : {"", "model."})
     for (const char* part : {"vision_tower.", "vision_model.", "multi_modal_projector."})
       checkpoint.ignore(prefix + part);
@@ -48,13 +48,13 @@ Model load(const std::string& path, const LoadOptions& options) {
   return naming(path, [&] {
     if (is_gguf(path)) {
       const gguf::File file(path);
-      Model model = build(read_config(file.content()), Checkpoint(file), options);
+      Model model = build(read_config(file.content()), Checkpoint(file, options.lora), options);
       model.stored_type = gguf::type_name(file.content().tensors.at("token_embd.weight").type);
       return model;
     }
     const huggingface::Folder folder(path, options.config);
     if (has_text_part(folder.config())) return build_text_part(folder, options);
-    return build(read_config(folder.config()), Checkpoint(folder), options);
+    return build(read_config(folder.config()), Checkpoint(folder, options.lora), options);
   });
 }
 

@@ -46,7 +46,7 @@ LanguageModel load_program(const std::string& program, const std::string& path,
 void write_program(const std::string& path, const std::string& program,
                    const TextModelOptions& options) {
   LoadOptions load;
-  load.capacity = options.context;
+  load.capacity = options.context, load.lora = options.lora;
   if (options.context == 0) load.most_capacity = default_context;
   const Model model = llm::load(path, load);
   Exporter exporter;
@@ -72,10 +72,11 @@ void write_program(const std::string& path, const std::string& program,
 LanguageModel load_text_model(const std::string& path, const TextModelOptions& options) {
   if (options.stage) options.stage("loading");
   if (!is_language_model(path)) {
-    if (options.exact || options.context > 0 || options.before_passes)
-      throw ExportError(path +
-                        ": a program has the context, the exactness and the weights that it was "
-                        "exported with; export it again, with --context, --exact or --recipe");
+    if (options.exact || options.context > 0 || !options.lora.empty() || options.before_passes)
+      throw ExportError(
+          path +
+          ": a program has the context, the exactness and the weights that it was "
+          "exported with; export it again, with --context, --exact, --lora or --recipe");
     return load_program(path, path, options);
   }
   const ProgramFile file;

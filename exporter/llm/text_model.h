@@ -18,6 +18,7 @@ struct TextModelOptions {
   int64_t context = 0;  ///< positions of the caches; 0: 4096, or fewer if the model has fewer
   bool draft = false;   ///< for GenerateOptions::draft: the program gives the logits of guesses
   bool states = false;  ///< for embeddings: the program gives the states of tokens
+  std::string lora;     ///< LoadOptions::lora
   const Threads* threads = nullptr;
   /// Edits the graphs before they become a program (ExportOptions::before_passes).
   std::function<void(const std::vector<ir::Graph*>&)> before_passes;
@@ -25,8 +26,8 @@ struct TextModelOptions {
 };
 
 /// Loads a program, or makes one of the model's file and loads that. A program has the context and
-/// the exactness that it was exported with, and takes no `before_passes`. Throws ExportError, which
-/// names the file.
+/// the exactness that it was exported with, and takes no `lora` and no `before_passes`. Throws
+/// ExportError, which names the file.
 LanguageModel load_text_model(const std::string& path, const TextModelOptions& options = {});
 
 }  // namespace taper::llm

@@ -37,16 +37,18 @@ bool is_derived(const std::string& name) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(const huggingface::Folder& folder) {
+Checkpoint::Checkpoint(const huggingface::Folder& folder, const std::string& adapter) {
   for (const auto& [name, t] : folder.tensors()) {
     if (is_derived(name)) continue;
     tensors_[name] = {type_of(t.dtype, name), t.sizes, t.bytes, t.owner, t.readable_end};
   }
+  add_adapter(adapter);
 }
 
-Checkpoint::Checkpoint(const gguf::File& file) : is_gguf_(true) {
+Checkpoint::Checkpoint(const gguf::File& file, const std::string& adapter) : is_gguf_(true) {
   for (const auto& [name, t] : file.content().tensors)
     tensors_[name] = {t.type, t.sizes, t.bytes, file.owner(), file.readable_end()};
+  add_adapter(adapter);
 }
 
 std::string Checkpoint::find(const std::string& name) const {
@@ -96,6 +98,19 @@ Tensor Checkpoint::tensor_of(const std::string& name, const Stored& stored) cons
                         stored.owner);
 }
 
+void Checkpoint::add_adapter(const std::string& path) {
+  if (path.empty()) return;
+  adapter_ = std::make_unique<Adapter>(path);
+  if (adapter_->is_gguf() != is_gguf_)
+    throw ExportError("adapter " + path + ": " +
+                      (is_gguf_ ? "a .gguf model needs an adapter in a .gguf file"
+                                : "a Hugging Face folder needs an adapter in a folder of PEFT"));
+}
+
+LowRank Checkpoint::low_rank(const std::string& name, int64_t out, int64_t in) {
+  return adapter_ == nullptr ? LowRank() : adapter_->of(find(name), out, in);
+}
+
 void Checkpoint::ignore(const std::string& prefix) {
   for (auto at = tensors_.lower_bound(prefix);
        at != tensors_.end() && at->first.starts_with(prefix); ++at)
@@ -107,7 +122,10 @@ void Checkpoint::require_all_read() const {
   int count = 0;
   for (const auto& [name, stored] : tensors_)
     if (!read_.contains(name) && ++count <= 3) left += (left.empty() ? "" : ", ") + name;
-  if (count == 0) return;
+  if (count == 0) {
+    if (adapter_ != nullptr) adapter_->require_all_used();
+    return;
+  }
   throw ExportError("the checkpoint has weights that a model of this family does not use: " + left +
                     (count > 3 ? ", … (" + std::to_string(count) + ")" : ""));
 }

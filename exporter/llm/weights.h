@@ -10,6 +10,7 @@
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/importers/gguf/gguf.h"
 #include "taper/exporter/importers/huggingface/folder.h"
+#include "taper/exporter/llm/adapter.h"
 
 namespace taper::llm {
 
@@ -32,8 +33,10 @@ struct Weight : Tensor {
 /// All tensors of a model's files.
 class Checkpoint {
  public:
-  explicit Checkpoint(const huggingface::Folder& folder);
-  explicit Checkpoint(const gguf::File& file);
+  /// Products add what the adapter of this path says; "": there is none. Throws ExportError if it
+  /// is of the other kind of files.
+  explicit Checkpoint(const huggingface::Folder& folder, const std::string& adapter = "");
+  explicit Checkpoint(const gguf::File& file, const std::string& adapter = "");
 
   /// The file's name of a weight, or "" if there is none.
   std::string find(const std::string& name) const;
@@ -41,10 +44,12 @@ class Checkpoint {
   /// other sizes.
   Tensor read(const std::string& name, const Ints& sizes);
   bool is_gguf() const { return is_gguf_; }
+  /// What an adapter adds to the product with a matrix (out, in).
+  LowRank low_rank(const std::string& name, int64_t out, int64_t in);
   /// Tensors whose names begin so may stay unread.
   void ignore(const std::string& prefix);
   /// Throws ExportError if a tensor was never read: the model is another one than this reader
-  /// takes it for.
+  /// takes it for. The same if a part of the adapter was not.
   void require_all_read() const;
 
  private:
@@ -57,11 +62,13 @@ class Checkpoint {
 
     bool has_slack() const;
   };
+  void add_adapter(const std::string& path);
   Tensor blocks_of(const std::string& name, const Stored& stored) const;
   Tensor tensor_of(const std::string& name, const Stored& stored) const;
 
   std::map<std::string, Stored> tensors_;
   std::set<std::string> read_;
+  std::unique_ptr<Adapter> adapter_;
   bool is_gguf_ = false;
 };
 
@@ -80,6 +87,10 @@ class Weights {
   }
   /// The weight of a product or a look-up, in its stored form.
   Weight matrix(int64_t rows, int64_t columns, const std::string& suffix = "weight") const;
+  /// What an adapter adds to the product with the matrix (rows, columns).
+  LowRank low_rank(int64_t rows, int64_t columns) const {
+    return checkpoint_->low_rank(name_of("weight"), rows, columns);
+  }
   /// A weight of few numbers, in f32. `suffix`: "bias".
   Tensor vector(const Ints& sizes, const std::string& suffix = "weight") const;
   /// A weight of any number of dimensions, in its stored form.
