@@ -57,8 +57,11 @@ namespace HWY_NAMESPACE {
 //
 // load_pairs and turn_small may read up to 64 bytes behind the end of a column.
 
+// Its constructors are written out, so that gcc compiles them for the level.
 template <class V>
 struct Lines {
+  HWY_INLINE Lines() {}
+  HWY_INLINE Lines(V a, V b, V c, V d) : line{a, b, c, d} {}
   V line[4];
 };
 
@@ -124,8 +127,8 @@ HWY_INLINE Vec even(Vec a, Vec b) { return __builtin_shufflevector(a, b, 0, 2, 4
 template <int width>
 HWY_INLINE Lines<Vec> load_lines(const float* from, index_t across_stride) {
   static_assert(width == lanes);
-  return {{load(from), load(from + across_stride), load(from + 2 * across_stride),
-           load(from + 3 * across_stride)}};
+  return {load(from), load(from + across_stride), load(from + 2 * across_stride),
+          load(from + 3 * across_stride)};
 }
 template <int width>
 HWY_INLINE Lines<Vec> turned(const Lines<Vec>& l) {
@@ -133,10 +136,10 @@ HWY_INLINE Lines<Vec> turned(const Lines<Vec>& l) {
             ab_high = __builtin_shufflevector(l.line[0], l.line[1], 2, 6, 3, 7);
   const Vec cd_low = __builtin_shufflevector(l.line[2], l.line[3], 0, 4, 1, 5),
             cd_high = __builtin_shufflevector(l.line[2], l.line[3], 2, 6, 3, 7);
-  return {{__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
-           __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
-           __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
-           __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)}};
+  return {__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
+          __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+          __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+          __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
 }
 template <int width>
 HWY_INLINE void store_line(Vec v, float* to) {
@@ -195,8 +198,8 @@ HWY_INLINE auto load_some_pairs(const BFloat16* const* from, index_t k) {
 }
 template <int width>
 HWY_INLINE Lines<Vec> load_pairs(const BFloat16* const* from, index_t k) {
-  return {{load_some_pairs<width>(from, k), load_some_pairs<width>(from + 1, k),
-           load_some_pairs<width>(from + 2, k), load_some_pairs<width>(from + 3, k)}};
+  return {load_some_pairs<width>(from, k), load_some_pairs<width>(from + 1, k),
+          load_some_pairs<width>(from + 2, k), load_some_pairs<width>(from + 3, k)};
 }
 HWY_INLINE Vec lower_halves(Vec pairs) {
   const hn::RebindToUnsigned<Tag> d;
@@ -273,10 +276,10 @@ using VecOf = hn::Vec<hn::FixedTag<float, width> >;
 // Transposes 4 x 4 elements in each block of four lanes.
 template <int width>
 HWY_INLINE Lines<VecOf<width> > load_lines(const float* from, index_t across_stride) {
-  return {{load_fours<width>(from, 4 * across_stride),
-           load_fours<width>(from + across_stride, 4 * across_stride),
-           load_fours<width>(from + 2 * across_stride, 4 * across_stride),
-           load_fours<width>(from + 3 * across_stride, 4 * across_stride)}};
+  return {load_fours<width>(from, 4 * across_stride),
+          load_fours<width>(from + across_stride, 4 * across_stride),
+          load_fours<width>(from + 2 * across_stride, 4 * across_stride),
+          load_fours<width>(from + 3 * across_stride, 4 * across_stride)};
 }
 template <int width>
 HWY_INLINE Lines<VecOf<width> > turned(const Lines<VecOf<width> >& l) {
@@ -286,10 +289,10 @@ HWY_INLINE Lines<VecOf<width> > turned(const Lines<VecOf<width> >& l) {
              ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, l.line[0], l.line[1])),
              cd_low = hn::BitCast(pairs, hn::InterleaveLower(d, l.line[2], l.line[3])),
              cd_high = hn::BitCast(pairs, hn::InterleaveUpper(d, l.line[2], l.line[3]));
-  return {{hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, cd_low)),
-           hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, cd_low)),
-           hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, cd_high)),
-           hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, cd_high))}};
+  return {hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, cd_low)),
+          hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, cd_low)),
+          hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, cd_high)),
+          hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, cd_high))};
 }
 template <int width>
 HWY_INLINE void store_line(VecOf<width> v, float* to) {

@@ -137,6 +137,8 @@ Error dequantize(Context& context, const Runs& plan, Anywhere<int8_t> input, dou
 #if TAPER_X86_LEVELS
 TAPER_QUANTIZE(avx2, CpuFeature::avx2)
 TAPER_QUANTIZE(avx512, with_implied(CpuFeature::avx512))
+#else
+TAPER_QUANTIZE(plain, {})
 #endif
 
 }  // namespace taper::quantized
