@@ -55,6 +55,13 @@ void parallelize(pthreadpool_t pool, Function function, void* context,
                    std::make_index_sequence<tiled>());
 }
 
+// On Arm, functions take the kind of core that they run on. All cores compute with the kernels of
+// the default one: they are tuned for it, and run on any.
+template <class Function>
+auto on_default_core(Function function, uint32_t kind) {
+  return [function, kind](void* context, auto... at) { function(context, kind, at...); };
+}
+
 }  // namespace
 
 extern "C" {
@@ -133,6 +140,43 @@ void pthreadpool_parallelize_6d_tile_2d(pthreadpool_t p, pthreadpool_task_6d_til
                                         size_t i, size_t j, size_t k, size_t l, size_t m, size_t n,
                                         size_t tm, size_t tn, uint32_t) {
   parallelize(p, f, c, Grid<6, 2>{{i, j, k, l, m, n}, {tm, tn}});
+}
+
+void pthreadpool_parallelize_2d_tile_1d_with_uarch(pthreadpool_t p,
+                                                   pthreadpool_task_2d_tile_1d_with_id_t f, void* c,
+                                                   uint32_t kind, uint32_t, size_t i, size_t j,
+                                                   size_t tj, uint32_t) {
+  parallelize(p, on_default_core(f, kind), c, Grid<2, 1>{{i, j}, {tj}});
+}
+void pthreadpool_parallelize_2d_tile_2d_with_uarch(pthreadpool_t p,
+                                                   pthreadpool_task_2d_tile_2d_with_id_t f, void* c,
+                                                   uint32_t kind, uint32_t, size_t i, size_t j,
+                                                   size_t ti, size_t tj, uint32_t) {
+  parallelize(p, on_default_core(f, kind), c, Grid<2, 2>{{i, j}, {ti, tj}});
+}
+void pthreadpool_parallelize_3d_tile_1d_with_uarch(pthreadpool_t p,
+                                                   pthreadpool_task_3d_tile_1d_with_id_t f, void* c,
+                                                   uint32_t kind, uint32_t, size_t i, size_t j,
+                                                   size_t k, size_t tk, uint32_t) {
+  parallelize(p, on_default_core(f, kind), c, Grid<3, 1>{{i, j, k}, {tk}});
+}
+void pthreadpool_parallelize_3d_tile_1d_with_uarch_with_thread(
+    pthreadpool_t p, pthreadpool_task_3d_tile_1d_with_id_with_thread_t f, void* c, uint32_t kind,
+    uint32_t, size_t i, size_t j, size_t k, size_t tk, uint32_t) {
+  parallelize<true>(p, on_default_core(f, kind), c, Grid<3, 1>{{i, j, k}, {tk}});
+}
+void pthreadpool_parallelize_3d_tile_2d_with_uarch(pthreadpool_t p,
+                                                   pthreadpool_task_3d_tile_2d_with_id_t f, void* c,
+                                                   uint32_t kind, uint32_t, size_t i, size_t j,
+                                                   size_t k, size_t tj, size_t tk, uint32_t) {
+  parallelize(p, on_default_core(f, kind), c, Grid<3, 2>{{i, j, k}, {tj, tk}});
+}
+void pthreadpool_parallelize_4d_tile_2d_with_uarch(pthreadpool_t p,
+                                                   pthreadpool_task_4d_tile_2d_with_id_t f, void* c,
+                                                   uint32_t kind, uint32_t, size_t i, size_t j,
+                                                   size_t k, size_t l, size_t tk, size_t tl,
+                                                   uint32_t) {
+  parallelize(p, on_default_core(f, kind), c, Grid<4, 2>{{i, j, k, l}, {tk, tl}});
 }
 
 }  // extern "C"
