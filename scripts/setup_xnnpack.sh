@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Builds XNNPACK (git 4ea82e5, November 2024) from Debian's source, with headers, as static libraries.
 #
-#   scripts/setup_xnnpack.sh [PREFIX [arm64]]
+#   scripts/setup_xnnpack.sh [PREFIX] [arm64]
 #
-# PREFIX: where to install; default: a folder of the version in $TAPER_CACHE, or in ~/.cache/taper, where CMake looks.
+# PREFIX: where to install; default: a folder of the version and the processor in $TAPER_CACHE, or in ~/.cache/taper, where CMake looks.
 # Takes minutes once, and does nothing if the version is there. Needs dpkg-dev, xz-utils, cmake, ninja and gcc 12 or newer
 # (arm64: g++-aarch64-linux-gnu). Sources come from the mirror that apt uses, and are compared with their SHA-256.
 set -euo pipefail
 
 version=4ea82e5
+[ "${1:-}" != arm64 ] || set -- "" arm64
 target=${2:-native}
 machine=$(uname -m)
 [ "$target" != arm64 ] || machine=aarch64
@@ -21,7 +22,7 @@ sources=(
   "trixie pthreadpool 4cc3cbd933b28131d2a34edc54f76af9fb41bc490af5eae1a5bd3cd07ea90708 pthreadpool 1"
   "trixie fxdiv 7953482badaf4cb34026c3487c257b8e4ab2df061c019bd6fabbbc12ad52c44b fxdiv 1"
 )
-stamp=$(printf '%s\n' "${sources[@]}" "$target 1" | sha256sum | cut -d' ' -f1)
+stamp=$(printf '%s\n' "${sources[@]}" "$target 2" | sha256sum | cut -d' ' -f1)
 if [ -f "$prefix/stamp" ] && [ "$(cat "$prefix/stamp")" = "$stamp" ]; then
   echo "setup_xnnpack: $prefix is up to date"
   exit 0
@@ -68,6 +69,10 @@ for line in "${sources[@]}"; do
 done
 # the mirror may have only sid's cpuinfo; any since 2023 fits
 download trixie cpuinfo cpuinfo 1 - 2>/dev/null || download sid cpuinfo cpuinfo 1 -
+
+# Kernels compute up to 16 rows at a time. They read the scales of rows that do not exist, which must be copies of the last one.
+sed -i 's/\(#define XNN_EXTRA_QUANTIZATION_PARAMS\) 10$/\1 16/' "$work/XNNPACK/include/xnnpack.h"
+grep -q 'XNN_EXTRA_QUANTIZATION_PARAMS 16' "$work/XNNPACK/include/xnnpack.h"
 
 cross=()
 if [ "$target" = arm64 ]; then

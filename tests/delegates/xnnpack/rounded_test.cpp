@@ -74,6 +74,23 @@ TEST(xnnpack_rounded, multiplies_weights_of_4_bits) {
   }
 }
 
+TEST(xnnpack_rounded, multiplies_any_number_of_rows) {
+  // kernels compute up to 16 rows at a time, and the last ones may have fewer
+  const Weight of_8_bits(24, 64, 64, 127, 12), of_4_bits(24, 64, 64, 7.9f, 14),
+      blocks(24, 64, 32, 7.9f, 16);
+  for (const Weight* weight : {&of_8_bits, &of_4_bits, &blocks}) {
+    const auto product = [&](const Tensor& t) { return linear(rounded_by_rows(t), (*weight)()); };
+    Delegated program(product, {Dim::symbol("m", 1, 40), 64});
+    Result<Module> module = program.load();
+    ASSERT_TRUE(module.ok()) << program.why;
+    for (int64_t rows = 1; rows <= 34; ++rows) {
+      SCOPED_TRACE(rows);
+      const Tensor x = random_tensor({rows, 64}, 18, -2, 3);
+      expect_close(call(module.value(), x), product(x).to_vector<float>(), tolerance);
+    }
+  }
+}
+
 TEST(xnnpack_rounded, rounds_rows_at_least_as_finely_as_a_tensor) {
   const Weight weight(16, 64, 64, 127, 20);
   const Tensor x = random_tensor({4, 64}, 21), exact = linear(x, weight());
