@@ -1,7 +1,10 @@
 #include "taper/delegates/xnnpack/app/backend.h"
 
 #include <atomic>
+#include <list>
 #include <new>
+
+#include "taper/delegates/xnnpack/app/pack_folder.h"
 
 namespace taper::delegates::xnnpack {
 namespace {
@@ -36,6 +39,12 @@ Heap& heap() {
 XnnpackBackend& backend() {
   static XnnpackBackend& backend = *new XnnpackBackend(heap());
   return backend;
+}
+
+void keep_packed_weights(const std::string& folder) {
+  // never destroyed: programs read the files of earlier folders until they are closed
+  static std::list<PackFolder>& folders = *new std::list<PackFolder>();
+  backend().use_files(folder.empty() ? nullptr : &folders.emplace_back(folder));
 }
 
 MemoryUse memory_use() { return heap().use(); }

@@ -23,6 +23,10 @@ class XnnpackBackend final : public Backend {
   /// Set it while no other thread uses the backend.
   void observe(NodeObserver* observer) { observer_ = observer; }
 
+  /// Keeps large packed weights of parts that are created from now on in files, so that processes
+  /// share them; nullptr: in memory. The files outlive the backend.
+  void use_files(PackFiles* files) { store_.use_files(files); }
+
   const char* name() const override { return backend_name; }
   bool reads(uint32_t version) const override { return version >= 1 && version <= blob_version; }
   Error load(Span<const std::byte> blob, Context& context, void*& loaded) override;

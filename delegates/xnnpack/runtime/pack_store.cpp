@@ -6,8 +6,8 @@
 namespace taper::delegates::xnnpack {
 namespace {
 
-// Kernels of the library read whole vectors, so they read behind the end.
-constexpr size_t bytes_behind = 128;
+// A file takes whole pages, so smaller blocks would waste them.
+constexpr size_t least_bytes_of_file = 1u << 16;
 
 // FNV-1a (Fowler, Noll and Vo), over words of 8 bytes. Equal hashes are compared byte by byte.
 uint64_t hash_of(const void* elements, size_t bytes) {
@@ -29,15 +29,20 @@ void PackStore::lock() {
   }
 }
 
-size_t PackStore::size_of(const Block& block) { return sizeof(Block) + block.bytes + bytes_behind; }
+size_t PackStore::size_of(const Block& block) {
+  return sizeof(Block) + (block.mapped != nullptr ? 0 : block.bytes + bytes_behind_packed);
+}
 
 PackStore::Block* PackStore::reserve(size_t bytes) {
   if (bytes > SIZE_MAX / 2) return nullptr;
-  void* place = memory_.allocate(sizeof(Block) + bytes + bytes_behind);
-  return place == nullptr ? nullptr : new (place) Block{nullptr, bytes, 0, 1};
+  void* place = memory_.allocate(sizeof(Block) + bytes + bytes_behind_packed);
+  return place == nullptr ? nullptr : new (place) Block{nullptr, bytes, 0, 1, nullptr, nullptr};
 }
 
-void PackStore::drop(Block* block) { memory_.release(block, size_of(*block)); }
+void PackStore::drop(Block* block) {
+  if (block->mapped != nullptr) block->files->unmap(block->mapped);
+  memory_.release(block, size_of(*block));
+}
 
 // The next block that may be equal, which cannot go away until `leave`. Blocks in front of `behind`
 // may be new, and are not looked at again.
@@ -51,6 +56,19 @@ PackStore::Block* PackStore::find_and_join(const Block& block, Block* behind) {
   return found;
 }
 
+// A block that reads the bytes from a file, and then `block` is dropped; otherwise `block`.
+PackStore::Block* PackStore::in_file(Block* block) {
+  PackFiles* files = files_;
+  if (files == nullptr || block->bytes < least_bytes_of_file) return block;
+  void* place = memory_.allocate(sizeof(Block));
+  if (place == nullptr) return block;
+  const void* mapped = files->map(block->elements(), block->bytes, block->hash);
+  if (mapped == nullptr) return memory_.release(place, sizeof(Block)), block;
+  Block* other = new (place) Block{nullptr, block->bytes, block->hash, 1, mapped, files};
+  drop(block);
+  return other;
+}
+
 PackStore::Block* PackStore::share(Block* block) {
   block->hash = hash_of(block->elements(), block->bytes);
   for (Block* other = find_and_join(*block, nullptr); other != nullptr;) {
@@ -60,6 +78,7 @@ PackStore::Block* PackStore::share(Block* block) {
     leave(other);
     other = next;
   }
+  block = in_file(block);
   lock();
   block->next = first_;
   first_ = block;

@@ -78,7 +78,7 @@ size_t PackedWeights::look_up(const Key& key) {
 void* PackedWeights::reserve(size_t bytes) {
   drop_reserved();  // of an operator that could not be made
   reserved_ = store_.reserve(bytes);
-  return reserved_ == nullptr ? nullptr : reserved_->elements();
+  return reserved_ == nullptr ? nullptr : reserved_->place();
 }
 
 // If another session has packed the same meanwhile, both entries stay, and share the block.

@@ -3,10 +3,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <random>
-#include <system_error>
 
+#include "taper/runtime/extension/module/whole_file.h"
 #include "taper/runtime/packing/packing.h"
 #include "taper/runtime/program/tables.h"
 
@@ -38,6 +36,9 @@ StoreHeader header_of(Span<const std::byte> bytes) {
   h.packing = packing_version;
   return h;
 }
+Span<const std::byte> bytes_of(const StoreHeader& header) {
+  return {reinterpret_cast<const std::byte*>(&header), sizeof header};
+}
 
 }  // namespace
 
@@ -64,15 +65,8 @@ bool PackedWeights::open(const std::string& path, const Program& program,
 }
 
 void PackedWeights::save(const std::string& path) const {
-  const std::string partial = path + "." + std::to_string(std::random_device()()) + ".partial";
   const StoreHeader header = header_of(bytes());
-  std::ofstream out(partial, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(&header), sizeof header);
-  out.write(reinterpret_cast<const char*>(bytes().data()), bytes().size());
-  out.close();
-  std::error_code ignored;
-  if (out) std::filesystem::rename(partial, path, ignored);
-  if (!out || ignored) std::filesystem::remove(partial, ignored);
+  (void)write_whole_file(path, {bytes_of(header), bytes()});
 }
 
 std::string path_in_store(const std::string& folder, const Program& program) {
