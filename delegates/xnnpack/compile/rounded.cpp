@@ -88,6 +88,11 @@ std::vector<uint8_t> in_half_bytes(const std::vector<int8_t>& integers) {
   return bytes;
 }
 
+Ref add_weight_of_8_bits(Lowering& out, const IntegerWeight& w) {
+  const Ref filter = out.constant(w.integers, {w.outputs, w.inputs});
+  out.give_scales(filter, 8, out.constant(w.scales, {w.outputs}), 0);
+  return filter;
+}
 Ref add_weight(Lowering& out, const IntegerWeight& w) {
   if (!w.has_one_scale_a_row()) {
     const std::vector<BFloat16> scales(w.scales.begin(), w.scales.end());
@@ -96,10 +101,9 @@ Ref add_weight(Lowering& out, const IntegerWeight& w) {
     out.give_scales(filter, 4, stored, 0, static_cast<uint32_t>(w.block));
     return filter;
   }
-  const bool is_half = w.fits_half_bytes();
-  const Ref filter = is_half ? out.constant(in_half_bytes(w.integers), {w.outputs, w.inputs / 2})
-                             : out.constant(w.integers, {w.outputs, w.inputs});
-  out.give_scales(filter, is_half ? 4 : 8, out.constant(w.scales, {w.outputs}), 0);
+  if (!w.fits_half_bytes()) return add_weight_of_8_bits(out, w);
+  const Ref filter = out.constant(in_half_bytes(w.integers), {w.outputs, w.inputs / 2});
+  out.give_scales(filter, 4, out.constant(w.scales, {w.outputs}), 0);
   return filter;
 }
 
@@ -131,30 +135,47 @@ void lower_group(Lowering& out, const Node& node) {
   out.define(node.result(), result);
 }
 
+template <const Operator& op>
 std::string refuses_blocks(const Node& node) {
-  const Call<ops::taper_block_linear_q8> c(node);
-  const Value *weight = c.get<"weight">(), *bias = c.get<"bias">();
+  const Call<op> c(node);
+  const Value *weight = c.template get<"weight">(), *bias = c.template get<"bias">();
   if (weight->origin != Value::Origin::constant ||
       (bias != nullptr && bias->origin != Value::Origin::constant))
     return "a weight or a bias is no constant";
   return "";
 }
+/// The library multiplies such a bias with the scales of its filter.
+Ref add_divided(Lowering& out, const eager::Tensor& bias, const std::vector<float>& scales) {
+  std::vector<float> elements = bias.to_vector<float>();
+  for (size_t i = 0; i < elements.size(); ++i) elements[i] /= scales[i];
+  return out.constant(elements, {static_cast<int64_t>(elements.size())});
+}
+/// The weight in 8 bits with a scale for each row. `op` says whether the input is rounded, too.
+template <const Operator& op>
 void lower_blocks(Lowering& out, const Node& node) {
-  const Call<ops::taper_block_linear_q8> c(node);
-  const Value *weight = c.get<"weight">(), *bias = c.get<"bias">();
-  const std::vector<float> elements = out.elements(weight).unpacked().to_vector<float>();
+  const Call<op> c(node);
+  const Value *weight = c.template get<"weight">(), *bias = c.template get<"bias">();
+  const std::vector<float> elements = out.elements(weight).unpacked().template to_vector<float>();
   if (!std::ranges::all_of(elements, [](float e) { return std::isfinite(e); }))
     throw ExportError("xnnpack: " + ir::describe(node) +
                       ": its weight holds infinity or NaN; repair the weight");
   const IntegerWeight w =
       with_a_scale_a_row(elements, weight->type.sizes[0].value(), weight->type.sizes[1].value());
-  out.define(node.result(), add_rounded_product(out, out.ref(c.get<"input">()), w,
-                                                bias == nullptr ? Ref() : out.ref(bias)));
+  const Ref x = out.ref(c.template get<"input">());
+  if (&op == &ops::taper_block_linear_q8)
+    return out.define(node.result(),
+                      add_rounded_product(out, x, w, bias == nullptr ? Ref() : out.ref(bias)));
+  const Ref filter = add_weight_of_8_bits(out, w),
+            scaled = bias == nullptr ? Ref() : add_divided(out, out.elements(bias), w.scales);
+  out.define(node.result(), out.add(Kind::fully_connected, Function::none, {x, filter, scaled}));
 }
 
 const Row rows[] = {
     {&ir::ops::delegate, refuses_group, lower_group, heavy},
-    {&ops::taper_block_linear_q8, refuses_blocks, lower_blocks, heavy},
+    {&ops::taper_block_linear, refuses_blocks<ops::taper_block_linear>,
+     lower_blocks<ops::taper_block_linear>, heavy},
+    {&ops::taper_block_linear_q8, refuses_blocks<ops::taper_block_linear_q8>,
+     lower_blocks<ops::taper_block_linear_q8>, heavy},
 };
 
 }  // namespace

@@ -7,7 +7,8 @@
 namespace taper::delegates::xnnpack {
 
 inline constexpr const char backend_name[] = "xnnpack";
-inline constexpr uint32_t blob_version = 2;  ///< version 1 has no rounded rows
+/// Version 1 has no rounded rows, and version 2 no products of f32 with integers.
+inline constexpr uint32_t blob_version = 3;
 
 /// The backend. What the library and the backend allocate comes from `memory`, which outlives it.
 /// Threads are those of the session.

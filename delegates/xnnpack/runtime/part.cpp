@@ -132,10 +132,10 @@ bool are_quantized_weights(const Part& part, const NodeView& n) {
          (bias->scales() == no_value) == (filter->scales() == no_value);
 }
 
-// Whether a product can have this filter and this bias beside rounded rows.
-bool are_weights_of_rounded(const Part& part, const NodeView& n) {
+// Whether a product of f32 or of rounded rows can have this filter of integers and this bias.
+bool are_weights_with_scales(const Part& part, const NodeView& n, bool may_be_half_bytes) {
   const blob::Quantized* filter = part.quantized(n.inputs[1]);
-  return filter != nullptr && (filter->bits() == 8 || filter->bits() == 4) &&
+  return filter != nullptr && (filter->bits() == 8 || (may_be_half_bytes && filter->bits() == 4)) &&
          filter->scales() != no_value && filter->channel() == 0 &&
          (n.inputs[2] == no_value || part.quantized(n.inputs[2]) == nullptr);
 }
@@ -147,7 +147,9 @@ bool has_valid_types(const Part& part, const NodeView& n, index_t result) {
   using F = blob::Function;
   const blob::Quantized *x = part.quantized(n.inputs[0]), *y = part.quantized(result);
   if (is_rounded(x))
-    return n.kind == K::fully_connected && y == nullptr && are_weights_of_rounded(part, n);
+    return n.kind == K::fully_connected && y == nullptr && are_weights_with_scales(part, n, true);
+  if (n.kind == K::fully_connected && x == nullptr && part.quantized(n.inputs[1]) != nullptr)
+    return y == nullptr && are_weights_with_scales(part, n, false);
   if (is_rounded(y)) return n.kind == K::unary && n.function == F::convert && x == nullptr;
   if (n.kind == K::unary && n.function == F::convert)
     return (x != nullptr || y != nullptr) && (x == nullptr || has_one_scale(x)) &&

@@ -179,6 +179,22 @@ TEST(xnnpack_blob, refuses_rounded_rows_beside_other_types) {
       << "another function rounds";
 }
 
+TEST(xnnpack_blob, refuses_other_integers_beside_f32) {
+  // operand 0; constants 1 (weight), 2 (scales), 3 (bias); product 4
+  const auto is_valid = [](const std::vector<TestIntegers>& integers) {
+    const TestNode product{Kind::fully_connected, {0, 1, 3}, {}, {}};
+    return Blob(1, 3, {product}, {4}, integers).is_valid();
+  };
+  EXPECT_TRUE(is_valid({}));
+  EXPECT_TRUE(is_valid({weight_of_8_bits}));
+  EXPECT_FALSE(is_valid({{.value = 1}})) << "one scale";
+  EXPECT_FALSE(is_valid({{.value = 1, .bits = 4, .scales = 2}})) << "4 bits";
+  EXPECT_FALSE(is_valid({{.value = 1, .bits = 32, .scales = 2}})) << "32 bits";
+  EXPECT_FALSE(is_valid({weight_of_8_bits, {.value = 3, .bits = 32, .scales = 2}}))
+      << "a bias of integers";
+  EXPECT_FALSE(is_valid({weight_of_8_bits, {.value = 4}})) << "a result of integers";
+}
+
 TEST(xnnpack_blob, refuses_weights_of_4_bits_whose_sizes_or_scales_do_not_fit) {
   const auto takes_weight = [](TestIntegers weight, std::vector<std::vector<index_t>> sizes) {
     std::vector<TestIntegers> integers = {weight, rows};

@@ -11,13 +11,15 @@
 namespace taper::delegates::xnnpack {
 namespace {
 
-TEST(xnnpack_quantized_models, runs_the_recipe_int8_dynamic) {
-  const Tensor a = random_tensor({64, 96}, 60), b = random_tensor({10, 64}, 61);
-  const auto network = [&](const Tensor& t) { return linear(gelu(linear(t, a)), b); };
+/// Exports a network by the recipe to XNNPACK, and compares it with eager in f32.
+void expect_recipe(const char* recipe, float tolerance) {
+  const Tensor a = random_tensor({64, 96}, 60), b = random_tensor({10, 64}, 61),
+               c = random_tensor({10}, 63);
+  const auto network = [&](const Tensor& t) { return linear(gelu(linear(t, a)), b, c); };
   ExportOptions options;
   options.exact = false, options.backend = delegate().name(), options.require_backend = true;
-  options.before_passes = [](const std::vector<ir::Graph*>& graphs) {
-    quantize::quantize(graphs, quantize::find_recipe("int8-dynamic"));
+  options.before_passes = [&](const std::vector<ir::Graph*>& graphs) {
+    quantize::quantize(graphs, quantize::find_recipe(recipe));
   };
   Exporter exporter;
   exporter.method("forward", network, {input("x", {5, 96})});
@@ -28,7 +30,14 @@ TEST(xnnpack_quantized_models, runs_the_recipe_int8_dynamic) {
   Result<Module> module = Module::load(file, load);
   ASSERT_TRUE(module.ok());
   const Tensor x = random_tensor({5, 96}, 62);
-  expect_close(call(module.value(), x), network(x).to_vector<float>(), 1e-2f);
+  expect_close(call(module.value(), x), network(x).to_vector<float>(), tolerance);
+}
+
+TEST(xnnpack_quantized_models, runs_the_recipe_int8_dynamic) {
+  expect_recipe("int8-dynamic", 1e-2f);
+}
+TEST(xnnpack_quantized_models, runs_the_recipe_int8_weights) {
+  expect_recipe("int8-weights", 1e-2f);
 }
 
 // ---- models that PyTorch quantized ----
