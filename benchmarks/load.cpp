@@ -4,9 +4,9 @@
 // threads. Beside them stands the price of one question to the processor, which load asks once. In
 // some virtual machines that question costs more than all the rest.
 //
-//   taper export mobilenet_v2.pt2 -o any.taper
-//   taper export mobilenet_v2.pt2 -o host.taper --target host
-//   load any.taper host.taper
+//   taper export mobilenet_v2.pt2 -o mobilenet_v2.taper
+//   taper export mobilenet_v2.pt2 -o dense.taper --dense
+//   load mobilenet_v2.taper dense.taper
 #include <benchmark/benchmark.h>
 
 #include <cstdio>

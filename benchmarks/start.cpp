@@ -6,9 +6,9 @@
 // the end of the first call. `peak` is the largest resident memory: of the process before it loads,
 // and what the program adds. The latter is compared with the file, the arena and 3 MB.
 //
-//   taper export mobilenet_v2.pt2 -o any.taper
-//   taper export mobilenet_v2.pt2 -o host.taper --target host
-//   start [--threads N] any.taper host.taper
+//   taper export mobilenet_v2.pt2 -o mobilenet_v2.taper
+//   taper export mobilenet_v2.pt2 -o dense.taper --dense
+//   start [--threads N] mobilenet_v2.taper dense.taper
 //
 // This program links all kernels. scripts/app_size.sh builds it with those of one program. It needs
 // Linux.

@@ -22,6 +22,7 @@ namespace taper {
 struct ExportOptions {
   bool exact = true;   ///< only passes that keep every bit of eager's results on this machine
   Target target;       ///< Target("portable"): the portable kernels alone
+  bool dense = false;  ///< weights are not packed in the file, but at load (docs/running.md)
   bool debug = true;   ///< write source lines and module paths, for errors and profiles
   bool quiet = false;  ///< do not print what was written
   /// A weights file for constants of 1 KiB or more. It lies beside the program when that is loaded,

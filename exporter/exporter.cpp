@@ -20,6 +20,7 @@ emit::EmitOptions emit_options(const ExportOptions& options, const std::string& 
   e.target = options.target;
   e.name = options.name.empty() ? name : options.name;
   e.exact = options.exact && !options.dtype && options.backend.empty();
+  e.dense = options.dense;
   e.debug = options.debug;
   e.weights = options.weights;
   e.slots = options.slots;

@@ -31,7 +31,7 @@ struct ExportArguments {
   std::optional<int64_t> memory;
   LanguageModelExport language;
   QuantizeChoice quantize;
-  bool exact = false, no_tests = false, each_node = false;
+  bool exact = false, dense = false, no_tests = false, each_node = false;
   bool lists_weights = false;  ///< prints what became of each weight
 };
 
@@ -71,7 +71,7 @@ ExportOptions options_of(const ExportArguments& options) {
   ExportOptions written;
   written.quiet = true, written.exact = options.exact, written.name = options.name;
   written.target = target_of(options), written.weights = options.weights;
-  written.slots = options.slots;
+  written.slots = options.slots, written.dense = options.dense;
   if (options.dtype == "f16") written.dtype = DType::f16;
   if (options.dtype == "bf16") written.dtype = DType::bf16;
   written.backend = options.required.empty() ? options.backend : options.required;
@@ -181,6 +181,7 @@ void require_no_options_of_models(const ExportArguments& options) {
                                                 {!options.weights.empty(), "--weights"},
                                                 {!options.slots.empty(), "--slot"},
                                                 {options.exact, "--exact"},
+                                                {options.dense, "--dense"},
                                                 {!options.print_after.empty(), "--print-after"},
                                                 {options.memory.has_value(), "--memory"},
                                                 {!options.backend.empty(), "--backend"},
@@ -317,6 +318,8 @@ void add_export_command(CommandLine& line, std::ostream& out) {
   add_import_options(command, options->import);
   const Option exact = command.flag("--exact", options->exact,
                                     "Runs only passes that keep every bit of eager's results");
+  command.flag("--dense", options->dense,
+               "Does not pack weights for kernels: each load does, and the file may be smaller");
   command.option("--dtype DTYPE", options->dtype, "Stores large weights in f16 or bf16")
       .one_of({"f32", "f16", "bf16"})
       .shows_default()

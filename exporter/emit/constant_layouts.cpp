@@ -33,14 +33,14 @@ std::optional<Shape> whole_shape(const ir::Type& type, const ir::Payload& payloa
   return shape;
 }
 
-/// The packing of argument `i` that the first record asks for. nullptr unless every record that a
-/// loader of the target may choose can read the same layout. Halves are not stored as f32.
+/// The packing of argument `i` in which the first record reads it, asked for or not. nullptr unless
+/// every record that a loader of the target may choose can read the same layout. Halves are not
+/// stored as f32.
 const Packing* packing_of(const ir::Node& call, size_t i, Layout from,
                           const target::Candidates& candidates) {
   if (candidates.records.empty()) return nullptr;
   const Packing* first = target::packing_of(*candidates.records.front(), call, i, from);
-  if (first == nullptr || first->bytes == nullptr ||
-      is_in_halves(from) != is_in_halves(first->layout) ||
+  if (first == nullptr || is_in_halves(from) != is_in_halves(first->layout) ||
       is_in_blocks(from) != is_in_blocks(first->layout))
     return nullptr;
   const bool all_read = std::ranges::all_of(candidates.records, [&](const Kernel* k) {
@@ -55,7 +55,7 @@ const Packing* packing_of(const ir::Node& call, size_t i, Layout from,
 void ConstantLayouts::add(uint32_t constant, const ir::Value& seen, const Packing* packing) {
   const ir::Payload& payload = *tables_.constants()[constant].payload;
   const std::optional<Shape> shape = whole_shape(seen.type, payload);
-  if (!shape || (packing != nullptr &&
+  if (!shape || (packing != nullptr && packing->bytes != nullptr &&
                  packing->bytes({nullptr, &*shape, payload.dtype, payload.layout}) == 0))
     packing = nullptr;
   const auto [at, is_first] = uses_.try_emplace(constant, Use{packing, shape.value_or(Shape())});
@@ -63,6 +63,8 @@ void ConstantLayouts::add(uint32_t constant, const ir::Value& seen, const Packin
   if (packing == nullptr || use.packing == nullptr || use.packing->layout != packing->layout ||
       !equal(use.shape, *shape))
     use.packing = nullptr;
+  else if (use.packing->bytes == nullptr)
+    use.packing = packing;  // which may ask for the layout that the other one only reads
 }
 
 void ConstantLayouts::add(const ir::Graph& graph) {
@@ -101,6 +103,7 @@ void ConstantLayouts::add(const ir::Graph& graph) {
 bool ConstantLayouts::asks_for(uint32_t i) const {
   const auto at = uses_.find(i);
   if (at == uses_.end() || at->second.packing == nullptr) return false;
+  if (at->second.packing->bytes == nullptr) return false;  // all read it, and nothing asks for it
   for (const StateEntry& s : tables_.states())
     if (s.initial == i) return false;  // sessions copy the constant
   return true;
@@ -112,11 +115,11 @@ std::optional<PackedConstant> ConstantLayouts::packed(uint32_t i) const {
   const ir::Payload& payload = *tables_.constants()[i].payload;
   const TensorRef source{const_cast<std::byte*>(payload.bytes.get()), &use.shape, payload.dtype,
                          payload.layout};
-  PackedConstant packed{use.packing->layout,
+  const Packing& packing = *use.packing;
+  return PackedConstant{packing.layout,
                         {use.shape.sizes, use.shape.sizes + use.shape.rank},
-                        std::vector<std::byte>(use.packing->bytes(source))};
-  use.packing->pack(source, packed.bytes.data());
-  return packed;
+                        packing.bytes(source),
+                        [source, &packing](std::byte* into) { packing.pack(source, into); }};
 }
 
 }  // namespace taper::emit

@@ -1,6 +1,7 @@
 // Decides which constants a program stores in the layouts that its target's kernels ask for.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -11,11 +12,12 @@
 
 namespace taper::emit {
 
-/// A constant that is not stored as dense elements.
+/// A constant that is stored in a layout that kernels ask for.
 struct PackedConstant {
   Layout layout;
-  std::vector<int64_t> sizes;  ///< the sizes that kernels see
-  std::vector<std::byte> bytes;
+  std::vector<int64_t> sizes;                  ///< the sizes that kernels see
+  size_t size_bytes;                           ///< what it takes
+  std::function<void(std::byte*)> write_into;  ///< reads the dense elements, and packs them
 };
 
 /// Looks at everything that reads a program's constants. A constant is packed if only kernels read
@@ -32,7 +34,7 @@ class ConstantLayouts {
 
   /// Whether constant number `i` is worth packing.
   bool asks_for(uint32_t i) const;
-  /// The constant, packed. nullopt: it stays dense.
+  /// How constant number `i` is packed, if it is worth it. The result must not outlive this.
   std::optional<PackedConstant> packed(uint32_t i) const;
 
  private:

@@ -12,6 +12,7 @@
 #include "taper/exporter/emit/constant_layouts.h"
 #include "taper/exporter/emit/extras.h"
 #include "taper/exporter/emit/method_writer.h"
+#include "taper/exporter/emit/pieces.h"
 #include "taper/exporter/emit/program_tables.h"
 #include "taper/exporter/emit/weights_file.h"
 #include "taper/exporter/io/file.h"
@@ -25,46 +26,6 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 using flatbuffers::String;
 using Bytes = std::vector<std::byte>;
-
-/// A sequence of bytes that belong to others: weights are copied only when they are written.
-class Pieces {
- public:
-  void add(std::span<const std::byte> bytes) {
-    pieces_.push_back(bytes);
-    size_ += bytes.size();
-  }
-  /// Adds `slack` zeros, and then as many as lead to a multiple of `segment_alignment`.
-  void pad(size_t slack = 0) {
-    static constexpr std::byte zeros[slack_bytes + segment_alignment]{};
-    const size_t end =
-        (size_ + slack + segment_alignment - 1) / segment_alignment * segment_alignment;
-    if (end > size_) add({zeros, end - size_});
-  }
-  void add(const Pieces& others) {
-    for (const auto& piece : others.pieces_) add(piece);
-  }
-
-  size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-  const std::vector<std::span<const std::byte>>& list() const { return pieces_; }
-
-  /// The checksum of all pieces. Each piece begins at a whole word, or with the zeros that fill the
-  /// last word.
-  uint64_t checksum() const {
-    uint64_t h = checksum_of_nothing;
-    size_t at = 0;
-    for (const auto& piece : pieces_) {
-      const size_t filled = std::min((8 - at % 8) % 8, piece.size());
-      h = taper::checksum({piece.data() + filled, static_cast<index_t>(piece.size() - filled)}, h);
-      at += piece.size();
-    }
-    return h;
-  }
-
- private:
-  std::vector<std::span<const std::byte>> pieces_;
-  size_t size_ = 0;
-};
 
 void append(Bytes& bytes, const void* data, size_t size) {
   const auto* begin = static_cast<const std::byte*>(data);
@@ -83,9 +44,8 @@ struct Stored {
   std::optional<ContentHash> hash;       ///< only for constants outside, and in weights files
   std::optional<PackedConstant> packed;  ///< nullopt: its dense elements
 
-  std::span<const std::byte> elements(const ConstantEntry& c) const {
-    if (packed) return packed->bytes;
-    return {c.payload->bytes.get(), c.payload->size_bytes};
+  size_t size_bytes(const ConstantEntry& c) const {
+    return packed ? packed->size_bytes : c.payload->size_bytes;
   }
 };
 
@@ -99,11 +59,14 @@ Pieces constants_segment(const ProgramTables& tables, const std::vector<Stored>&
     const ConstantEntry& c = tables.constants()[i];
     offsets.push_back(pieces.size());
     if (stored[i].is_outside || c.is_slot) continue;
-    const std::span<const std::byte> elements = stored[i].elements(c);
-    const auto [at, is_new] = place_of.try_emplace(elements.data(), pieces.size());
-    offsets.back() = at->second;
-    if (!is_new) continue;
-    pieces.add(elements);
+    if (const auto& packed = stored[i].packed) {
+      pieces.add(packed->size_bytes, packed->write_into);
+    } else {
+      const auto [at, is_new] = place_of.try_emplace(c.payload->bytes.get(), pieces.size());
+      offsets.back() = at->second;
+      if (!is_new) continue;
+      pieces.add({c.payload->bytes.get(), c.payload->size_bytes});
+    }
     pieces.pad(slack_bytes);
   }
   return pieces;
@@ -180,7 +143,7 @@ Offset<format::Constant> constant_table(FlatBufferBuilder& b, const ConstantEntr
                                         const std::string& weights) {
   const auto dtype = static_cast<format::DType>(c.payload->dtype);
   const char* path = c.path.empty() ? nullptr : c.path.c_str();
-  const format::Piece piece(0, segment_alignment, offset, stored.elements(c).size());
+  const format::Piece piece(0, segment_alignment, offset, stored.size_bytes(c));
   const Layout layout = stored.packed ? stored.packed->layout : c.payload->layout;
   const std::vector<int64_t>* sizes =
       stored.packed && stored.packed->sizes != c.payload->sizes ? &stored.packed->sizes : nullptr;
@@ -263,11 +226,14 @@ size_t aligned(size_t at) {
 
 /// A program's file: the parts that were made for it, and the weights where they lie. The head
 /// (header and metadata) holds the checksums of the segments that follow it. The checksum of the
-/// constants reads all weights, so it is computed while they are written.
+/// constants reads all weights, so it is computed while they are written, and packed.
 class Image {
  public:
   Image(const std::vector<Method>& given, const EmitOptions& options, Report& report)
-      : options_(options), kernels_(options.target), tables_(options.slots) {
+      : options_(options),
+        kernels_(options.target),
+        tables_(options.slots),
+        layouts_(kernels_, tables_) {
     std::vector<Method> methods = given;
     std::ranges::sort(methods, {}, &Method::name);
     for (const Method& m : methods) {
@@ -286,7 +252,10 @@ class Image {
 
   /// Makes a weights file with these constants.
   Image(ProgramTables tables, const EmitOptions& options)
-      : options_(options), kernels_(options.target), tables_(std::move(tables)) {
+      : options_(options),
+        kernels_(options.target),
+        tables_(std::move(tables)),
+        layouts_(kernels_, tables_) {
     for (const ConstantEntry& c : tables_.constants())
       stored_.push_back({false, content_hash(*c.payload), {}});
     make_segments();
@@ -301,13 +270,25 @@ class Image {
   }
 
   size_t head_bytes() const { return aligned(sizeof(FileHeader) + metadata_bytes_); }
-  size_t size() const { return head_bytes() + behind_.size(); }
-  /// What follows the head: the segments, with the padding between them.
-  const Pieces& behind() const { return behind_; }
+  size_t size() const { return head_bytes() + constants_.size() + rest_.size(); }
 
-  /// The header and the metadata. Waits for the checksum of the constants; call it once.
-  Bytes head() {
-    const Bytes table = lay_out(constants_checksum_.get());
+  /// Calls `take` with all that follows the head, in order.
+  void write_behind_head(const io::Sink& take) {
+    PieceChecksum sum;
+    constants_.for_each([&](std::span<const std::byte> bytes) {
+      constexpr size_t large = 1 << 16;
+      const auto policy = bytes.size() < large ? std::launch::deferred : std::launch::async;
+      const std::future<void> added = std::async(policy, [&] { sum.add(bytes); });
+      take(bytes);
+      added.wait();
+    });
+    constants_checksum_ = sum.value();
+    rest_.for_each(take);
+  }
+
+  /// The header and the metadata. Call it behind `write_behind_head`.
+  Bytes head() const {
+    const Bytes table = lay_out(constants_checksum_);
     FileHeader header{};
     std::memcpy(header.magic, file_magic, sizeof file_magic);
     header.version = format_version;
@@ -328,23 +309,33 @@ class Image {
     size_t place = 0;  // in the file
   };
 
+  /// Whether the program stores a constant packed, and does not leave it to a load.
+  bool is_stored(const PackedConstant& packed) const {
+    if (options_.dense) return false;
+    const bool is_left = packed.layout == Layout::winograd_panels || is_in_blocks(packed.layout);
+    return !options_.target.name.empty() || !is_left;
+  }
+
   void store_constants(const std::vector<Method>& methods, Report& report) {
     constexpr size_t least_outside = 1024;
-    ConstantLayouts layouts(kernels_, tables_);
-    if (!options_.target.name.empty())
-      for (const Method& m : methods) layouts.add(*m.graph);
+    for (const Method& m : methods) layouts_.add(*m.graph);
     for (uint32_t i = 0; i < tables_.constants().size(); ++i) {
       const ir::Payload& payload = *tables_.constants()[i].payload;
       Stored& stored = stored_.emplace_back();
       if (!options_.weights.empty() && payload.size_bytes >= least_outside) {
         stored = {true, content_hash(payload), {}};
         report.outside_bytes += static_cast<int64_t>(payload.size_bytes);
-        report.packed_at_load += layouts.asks_for(i);
+        report.packed_at_load += layouts_.asks_for(i);
       } else if (tables_.is_kept_dense(i)) {
         continue;
-      } else if (stored.packed = layouts.packed(i); stored.packed) {
+      } else if (std::optional<PackedConstant> packed = layouts_.packed(i); !packed) {
+        continue;
+      } else if (!is_stored(*packed)) {
+        ++report.packed_at_load;
+      } else {
         ++report.packed_constants;
-        report.packed_bytes += static_cast<int64_t>(stored.packed->bytes.size());
+        report.packed_bytes += static_cast<int64_t>(packed->size_bytes);
+        stored.packed = std::move(packed);
       }
     }
     if (report.outside_bytes > 0) report.weights = options_.weights;
@@ -358,11 +349,11 @@ class Image {
       s.place = place;
       place = aligned(place + s.pieces.size());
     }
-    for (size_t i = 0; i < segments_.size(); ++i) {
-      if (i > 0) behind_.pad();
-      behind_.add(segments_[i].pieces);
+    for (const Segment& s : segments_) {
+      if (s.kind == format::SegmentKind::constants) continue;
+      rest_.pad();
+      rest_.add(s.pieces);
     }
-    constants_checksum_ = std::async(std::launch::async, [this] { return constants_.checksum(); });
   }
 
   void make_segments() {
@@ -440,20 +431,24 @@ class Image {
   const EmitOptions& options_;
   const target::KernelTable kernels_;
   ProgramTables tables_;  // keeps the weights alive
+  ConstantLayouts layouts_;
   std::vector<MethodTables> methods_;
   std::vector<Stored> stored_;  // one for each constant
   std::vector<uint64_t> constant_offsets_, blob_offsets_;
   uint32_t delegates_segment_ = 0;
   Bytes debug_, extras_;  // pieces point into these
-  Pieces constants_, behind_;
+  Pieces constants_;      // the first segment, if there are any
+  Pieces rest_;           // the other ones
   std::vector<Segment> segments_;
   size_t metadata_bytes_ = 0;
-  std::future<uint64_t> constants_checksum_;  // the last member, because it reads the others
+  uint64_t constants_checksum_ = checksum_of_nothing;
 };
 
-}  // namespace
-
-namespace {
+void write_file(const std::string& path, Image& image) {
+  io::write_file(
+      path, image.head_bytes(), [&] { return image.head(); },
+      [&](const io::Sink& take) { image.write_behind_head(take); });
+}
 
 // Adds the program's constants to its weights file, before the program names that file.
 void write_weights(const Image& program, const EmitOptions& options) {
@@ -465,8 +460,7 @@ void write_weights(const Image& program, const EmitOptions& options) {
   EmitOptions plain;
   plain.debug = false;
   Image image(std::move(tables), plain);
-  io::write_file(
-      options.weights, image.head_bytes(), [&] { return image.head(); }, image.behind().list());
+  write_file(options.weights, image);
 }
 
 }  // namespace
@@ -474,9 +468,12 @@ void write_weights(const Image& program, const EmitOptions& options) {
 Bytes write(const std::vector<Method>& methods, const EmitOptions& options, Report& report) {
   Image image(methods, options, report);
   write_weights(image, options);
-  Bytes bytes = image.head();
+  Bytes bytes(image.head_bytes());
   bytes.reserve(image.size());
-  for (const auto& piece : image.behind().list()) append(bytes, piece.data(), piece.size());
+  image.write_behind_head([&](std::span<const std::byte> piece) {
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+  });
+  std::ranges::copy(image.head(), bytes.begin());
   return bytes;
 }
 
@@ -487,8 +484,7 @@ Report write(const std::string& path, const std::vector<Method>& methods,
   report.path = path;
   if (options.writing) options.writing();
   write_weights(image, options);
-  io::write_file(
-      path, image.head_bytes(), [&] { return image.head(); }, image.behind().list());
+  write_file(path, image);
   return report;
 }
 

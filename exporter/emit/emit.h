@@ -23,6 +23,11 @@ struct EmitOptions {
   Target target;
   std::string name;    ///< name of the program, for people
   bool exact = false;  ///< only exact passes ran, so results equal eager's bit for bit
+  /// Constants stay as they are, and a load packs them. Otherwise they lie in the layouts that the
+  /// target's kernels ask for. Where the target has no name, two kinds are left to a load: filters
+  /// of Winograd's algorithm, which take 16/9 of their space when they are packed, and weights in
+  /// blocks, which kernels read faster from the large pages of a load.
+  bool dense = false;
   /// Constants of 1 KiB or more go to this weights file, and the program stores its name. An
   /// existing weights file keeps its constants, so several programs can share it. Empty: all
   /// constants lie in the program.

@@ -51,12 +51,11 @@ std::ostream& operator<<(std::ostream& out, const Report& r) {
       << ' ' << bytes_text(r.state_bytes) << ", metadata " << bytes_text(r.metadata_bytes)
       << ", debug " << bytes_text(r.debug_bytes);
   if (r.packed_constants > 0)
-    out << ", " << counted(r.packed_constants, "weight") << " packed for the target, "
+    out << ", " << counted(r.packed_constants, "weight") << " packed, "
         << bytes_text(r.packed_bytes);
   if (r.outside_bytes > 0) out << ", " << bytes_text(r.outside_bytes) << " in " << r.weights;
   if (r.packed_at_load > 0)
-    out << ", where " << counted(r.packed_at_load, "weight")
-        << (r.packed_at_load == 1 ? " is" : " are") << " dense and packed at load";
+    out << ", " << counted(r.packed_at_load, "weight") << " to pack at load";
   if (r.tests > 0) out << ", " << counted(r.tests, "test") << ' ' << bytes_text(r.test_bytes);
   if (r.assets > 0) out << ", " << counted(r.assets, "asset") << ' ' << bytes_text(r.asset_bytes);
   out << '\n';

@@ -35,10 +35,10 @@ struct Report {
   int64_t state_bytes = 0;
   std::string weights;  ///< the file of constants that are not in the program; "": there is none
   int64_t outside_bytes = 0;  ///< bytes of these constants
-  int packed_at_load = 0;     ///< of these, dense though the target's kernels ask for a layout
   int constants = 0, states = 0;
   int packed_constants = 0;  ///< stored in layouts that the target's kernels ask for
   int64_t packed_bytes = 0;  ///< bytes of these
+  int packed_at_load = 0;    ///< dense, though the target's kernels ask for a layout
   int tests = 0;             ///< number of bundled calls
   int64_t test_bytes = 0;    ///< their bytes
   int assets = 0;            ///< what lies beside the model, such as a tokenizer

@@ -1,5 +1,6 @@
 #include "taper/exporter/io/file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -24,16 +25,17 @@ std::filesystem::path end_of_links(std::filesystem::path path) {
 }
 
 // A device or a pipe takes its bytes in order.
-void write_in_order(const std::filesystem::path& path, const Bytes& head,
-                    std::span<const std::span<const std::byte>> pieces) {
+void write_in_order(const std::filesystem::path& path, const std::function<Bytes()>& head,
+                    const std::function<void(const Sink&)>& rest) {
+  rest([](std::span<const std::byte>) {});
   std::ofstream out(path, std::ios::binary);
   if (!out) throw failure(path, "cannot create");
   const auto write = [&](std::span<const std::byte> bytes) {
     out.write(reinterpret_cast<const char*>(bytes.data()),
               static_cast<std::streamsize>(bytes.size()));
   };
-  write(head);
-  for (const std::span<const std::byte> bytes : pieces) write(bytes);
+  write(head());
+  rest(write);
   out.close();
   if (!out) throw failure(path, "cannot write");
 }
@@ -65,24 +67,24 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> pieces) {
   write_file(
-      path, 0, [] { return Bytes(); }, pieces);
+      path, 0, [] { return Bytes(); },
+      [&](const Sink& take) { std::ranges::for_each(pieces, take); });
 }
 
 void write_file(const std::filesystem::path& path, size_t head_bytes,
-                const std::function<Bytes()>& head,
-                std::span<const std::span<const std::byte>> pieces) {
+                const std::function<Bytes()>& head, const std::function<void(const Sink&)>& rest) {
   std::error_code error;
   const std::filesystem::file_status before = std::filesystem::status(path, error);
   // A device, a pipe or a folder cannot be replaced.
   if (std::filesystem::exists(before) && !std::filesystem::is_regular_file(before))
-    return write_in_order(path, head(), pieces);
+    return write_in_order(path, head, rest);
 
   internal::NewFile file(end_of_links(path), path.string());
   uint64_t offset = head_bytes;
-  for (const std::span<const std::byte> bytes : pieces) {
+  rest([&](std::span<const std::byte> bytes) {
     file.write(offset, bytes);
     offset += bytes.size();
-  }
+  });
   file.write(0, head());
   file.replace_target();
 }

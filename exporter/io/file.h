@@ -25,10 +25,12 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
 /// The same of pieces one behind the other.
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> pieces);
+/// Takes the bytes of a file, in order.
+using Sink = std::function<void(std::span<const std::byte>)>;
 /// The same of a file whose first `head_bytes` follow from the rest: `head`, which is asked for
-/// last, and the pieces behind it.
+/// when `rest` gave all bytes behind it. If the target is a device or a pipe, `rest` gives them
+/// twice.
 void write_file(const std::filesystem::path& path, size_t head_bytes,
-                const std::function<Bytes()>& head,
-                std::span<const std::span<const std::byte>> pieces);
+                const std::function<Bytes()>& head, const std::function<void(const Sink&)>& rest);
 
 }  // namespace taper::io

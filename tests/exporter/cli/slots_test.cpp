@@ -139,24 +139,24 @@ TEST(slots, are_named_on_the_command_line) {
   EXPECT_EQ(taper_command("export", program, "--slot", name, "--kernels", "k.cpp").code, usage);
 }
 
-TEST(packed_weights, lie_in_the_program_of_a_named_target) {
-  const std::string any = scratch_file("any.taper").string(),
-                    host = scratch_file("host.taper").string();
-  for (const auto& [path, target] : {std::pair{any, Target()}, {host, Target("host")}}) {
+TEST(packed_weights, lie_in_the_program_unless_it_is_to_be_dense) {
+  const std::string packed = scratch_file("packed.taper").string(),
+                    plain = scratch_file("dense.taper").string();
+  for (const auto& [path, dense] : {std::pair{packed, false}, {plain, true}}) {
     Exporter exporter;
     Tensor w = randn({40, 24});
     w.set_name("fc.weight");
     exporter.method("forward", [&](const Tensor& x) { return linear(x, w); }, {{"x", {1, 24}}});
     ExportOptions options;
-    options.quiet = true, options.target = target;
+    options.quiet = true, options.dense = dense;
     exporter.write(path, options);
   }
-  const std::string first = taper_command("inspect", any).out,
-                    second = taper_command("inspect", host).out;
-  EXPECT_THAT(first, HasSubstr("packed weights   "));
-  EXPECT_THAT(second, Not(HasSubstr("packed weights   ")));
-  EXPECT_THAT(second, HasSubstr("panels_of_first"));
-  EXPECT_THAT(taper_command("inspect", host, "--json").out,
+  const std::string first = taper_command("inspect", packed).out,
+                    second = taper_command("inspect", plain).out;
+  EXPECT_THAT(first, Not(HasSubstr("packed weights   ")));
+  EXPECT_THAT(first, HasSubstr("panels_of_first"));
+  EXPECT_THAT(second, HasSubstr("packed weights   "));
+  EXPECT_THAT(taper_command("inspect", packed, "--json").out,
               HasSubstr("\"layout\": \"panels_of_first\""));
 }
 

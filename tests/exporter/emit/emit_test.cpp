@@ -336,27 +336,34 @@ struct Weighted {
     return "constant \"" + name + "\" = %" + name + ": f32[" + shape + "] " + ir::digest(*payload) +
            "\n";
   }
-  std::vector<std::byte> write(const Target& target, Report& report) const {
+  std::vector<std::byte> write(const Target& target, Report& report, bool dense = false) const {
     const auto graph = ir::parse(text, payloads);
     EmitOptions o = options();
-    o.target = target;
+    o.target = target, o.dense = dense;
     return emit::write({{"forward", graph.get()}}, o, report);
   }
 };
 
-TEST(emit, stores_weights_as_the_kernels_of_a_named_target_read_them) {
+TEST(emit, stores_weights_as_the_kernels_of_its_target_read_them) {
   const Weighted w;
-  Report any, host, portable;
-  const auto plain = w.write(Target(), any), packed = w.write(Target("host"), host);
+  Report dense, any, host, portable;
+  const auto plain = w.write(Target(), dense, true), packed = w.write(Target(), any);
+  w.write(Target("host"), host);
   w.write(Target("portable"), portable);
-  EXPECT_EQ(any.packed_constants, 0);
+  EXPECT_EQ(dense.packed_constants, 0);
+  EXPECT_EQ(dense.packed_at_load, 4);
   EXPECT_EQ(portable.packed_constants, 0);
-  EXPECT_EQ(host.packed_constants, 4);
-  // across rounded up to 16, times depth: f 48 x 27, l 48 x 24, m 48 x 40, n 32 x 33
-  EXPECT_EQ(host.packed_bytes, 4 * (48 * 27 + 48 * 24 + 48 * 40 + 32 * 33));
+  EXPECT_EQ(portable.packed_at_load, 0);
+  for (const Report* r : {&any, &host}) {
+    EXPECT_EQ(r->packed_constants, 4);
+    EXPECT_EQ(r->packed_at_load, 0);
+    // across rounded up to 16, times depth: f 48 x 27, l 48 x 24, m 48 x 40, n 32 x 33
+    EXPECT_EQ(r->packed_bytes, 4 * (48 * 27 + 48 * 24 + 48 * 40 + 32 * 33));
+  }
   std::ostringstream text;
-  text << host;
-  EXPECT_THAT(text.str(), testing::HasSubstr("4 weights packed for the target"));
+  text << any << dense;
+  EXPECT_THAT(text.str(), testing::HasSubstr("4 weights packed, 21.7 kB"));
+  EXPECT_THAT(text.str(), testing::HasSubstr("4 weights to pack at load"));
 
   const auto compare = [&](const std::vector<const Kernel*>& kernels) {
     Loaded dense(plain, "forward", kernels), stored(packed, "forward", kernels);
