@@ -1,12 +1,16 @@
 // Integer operators of what stands between dequantize and quantize.
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <map>
 #include <unordered_set>
 
 #include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/passes/average_windows.h"
 #include "taper/exporter/passes/function_tables.h"
 #include "taper/exporter/passes/images.h"
 #include "taper/exporter/passes/replace.h"
+#include "taper/exporter/passes/transposed_weights.h"
 
 namespace taper::passes {
 namespace {
@@ -15,15 +19,13 @@ using ir::Argument;
 using ir::Node;
 using ir::Value;
 
+std::vector<Dim> dims(std::initializer_list<int64_t> list) { return {list.begin(), list.end()}; }
 std::vector<Dim> range_of(const Quantization& q) { return {q.low, q.high}; }
 std::vector<Dim> for_two_dims(const std::vector<Dim>& list) {
   return list.size() == 1 ? std::vector<Dim>{list[0], list[0]} : list;
 }
 bool are_numbers(const std::vector<Dim>& list) {
   return std::ranges::all_of(list, [](const Dim& d) { return d.is_constant(); });
-}
-Argument optional_number(const Dim* optional) {
-  return optional == nullptr ? Argument() : *optional;
 }
 
 class IntegerFuser {
@@ -129,9 +131,13 @@ class IntegerFuser {
       return product(*value, to);
     if (node.op == &ops::add_Tensor || node.op == &ops::sub_Tensor || node.op == &ops::mul_Tensor)
       return binary(*value, to);
-    if (node.op == &ops::avg_pool2d || node.op == &ops::_adaptive_avg_pool2d ||
+    if (node.op == &ops::avg_pool2d || node.op == &ops::avg_pool1d ||
+        node.op == &ops::_adaptive_avg_pool2d || node.op == &ops::adaptive_avg_pool1d ||
         node.op == &ops::mean_dim)
       return average(*value, to);
+    if (node.op == &ops::upsample_bilinear2d) return bilinear(*value, to);
+    if (node.op == &ops::_softmax) return softmax(*value, to);
+    if (node.op == &ops::bmm) return matrices(*value, to);
     if (reads_integers(node)) return decline(node, "there is no integer kernel of it");
     return nullptr;
   }
@@ -225,9 +231,10 @@ class IntegerFuser {
     Value* const image = images_.known_image(input->integers);
     if (image != nullptr && !has_one_reader(graph_, image)) return nullptr;
     Node* producer = (image == nullptr ? input->integers : image)->node;
-    const Operator* const ranged[] = {&ops::taper_conv2d_q8, &ops::taper_linear_q8,
-                                      &ops::taper_add_q8,    &ops::taper_sub_q8,
-                                      &ops::taper_mul_q8,    &ops::taper_avg_pool2d_q8};
+    const Operator* const ranged[] = {
+        &ops::taper_conv2d_q8, &ops::taper_linear_q8,  &ops::taper_add_q8,
+        &ops::taper_sub_q8,    &ops::taper_mul_q8,     &ops::taper_avg_pool2d_q8,
+        &ops::taper_bmm_q8,    &ops::taper_softmax_q8, &ops::taper_upsample_bilinear2d_q8};
     if (producer == nullptr || std::ranges::find(ranged, producer->op) == std::end(ranged))
       return nullptr;
     const size_t last = producer->arguments.size() - 1;  // the range
@@ -261,6 +268,23 @@ class IntegerFuser {
       Value* x = quantized(self, to);
       return x == nullptr ? nullptr : images_.max_pool(at_, node, x);
     }
+    if (node.op == &ops::upsample_nearest2d || node.op == &ops::_upsample_nearest_exact2d) {
+      Value* const self = std::get<Value*>(node.arguments[0]);
+      if (!are_numbers(
+              {self->type.sizes[2], self->type.sizes[3], value.type.sizes[2], value.type.sizes[3]}))
+        return decline(node, "its sizes are no numbers");
+      Value* x = quantized(self, to);
+      return x == nullptr ? nullptr : images_.resize(at_, node, x);
+    }
+    const Operator* const copies[] = {&ops::flip, &ops::repeat, &ops::reflection_pad2d,
+                                      &ops::replication_pad2d};
+    if (std::ranges::find(copies, node.op) != std::end(copies)) {
+      Value* x = quantized(std::get<Value*>(node.arguments[0]), to);
+      if (x == nullptr) return nullptr;
+      std::vector<Argument> arguments = node.arguments;
+      arguments[0] = images_.dense(at_, x);
+      return insert(node, *node.op, std::move(arguments));
+    }
     if (node.op == &ops::cat) {
       const ir::Call<ops::cat> call(node);
       std::vector<Value*> parts;
@@ -278,46 +302,54 @@ class IntegerFuser {
 
   struct Weights {
     Value *panels, *scales, *offsets;
-    std::vector<int64_t> sizes;
   };
-  /// The constants of a product over i8. `turns`: the weight is (channels, inputs, taps…), and the
-  /// inputs of a tap lie together in a panel.
-  std::optional<Weights> weights(const Node& node, const Value* weight, Value* bias,
-                                 double input_scale, int64_t groups, bool turns) {
+  std::optional<QuantizedWeight> weight_of(const Node& node, const Value* weight, int axis) {
     std::string why;
-    auto w = quantized_weight(graph_, weight, constants_, why);
-    if (!w) return decline(node, why), std::nullopt;
-    std::vector<float> b;
-    if (bias != nullptr) {
-      if (!constants_.find(bias)) return decline(node, "its bias is no constant"), std::nullopt;
-      if (bias->type.rank != 1) return decline(node, "its bias is no vector"), std::nullopt;
-      b = constants_.at(bias).to(DType::f32).to_vector<float>();
-    }
-    const auto channels = static_cast<int64_t>(w->scales.size());
-    if (bias != nullptr && b.size() != w->scales.size())
+    auto w = quantized_weight(graph_, weight, axis, constants_, why);
+    if (!w) decline(node, why);
+    return w;
+  }
+  /// The bias, which is empty where there is none.
+  std::optional<std::vector<float>> bias_of(const Node& node, const Value* bias, size_t channels) {
+    if (bias == nullptr) return std::vector<float>();
+    if (!constants_.find(bias)) return decline(node, "its bias is no constant"), std::nullopt;
+    if (bias->type.rank != 1) return decline(node, "its bias is no vector"), std::nullopt;
+    auto b = constants_.at(bias).to(DType::f32).to_vector<float>();
+    if (b.size() != channels)
       return decline(node, "its bias has not one element for each output"), std::nullopt;
-    const auto offsets = byte_offsets(*w, b, input_scale);
+    return b;
+  }
+  /// The constants of a product over i8. The weight is (channels, taps, inputs), and `parts` parts
+  /// of the channels have panels of their own.
+  std::optional<Weights> packed(const Node& node, const QuantizedWeight& w,
+                                const std::vector<float>& bias, double input_scale, int64_t parts) {
+    const auto offsets = byte_offsets(w, bias, input_scale);
     if (!offsets)
       return decline(node,
                      "its bias does not fit into 32 bits, in units of the input's scale "
                      "times the weight's"),
              std::nullopt;
-    const int64_t depth = channels == 0 ? 0 : static_cast<int64_t>(w->integers.size()) / channels;
-    if (turns) turn(w->integers, channels, w->sizes[1], depth);
-    const bool is_depthwise = turns && groups == channels && w->sizes[1] == 1;
-    Value* panels = graph_.add_constant(
-        w->path, byte_panels(w->integers, channels, depth, is_depthwise ? 1 : groups));
-    return Weights{panels, constant(w->path, ".scales", w->scales, {channels}),
-                   constant(w->path, ".offsets", *offsets, {2, channels}), w->sizes};
+    const auto channels = static_cast<int64_t>(w.scales.size());
+    const int64_t depth = channels == 0 ? 0 : static_cast<int64_t>(w.integers.size()) / channels;
+    Value* panels = graph_.add_constant(w.path, byte_panels(w.integers, channels, depth, parts));
+    return Weights{panels, constant(w.path, ".scales", w.scales, {channels}),
+                   constant(w.path, ".offsets", *offsets, {2, channels})};
+  }
+  /// How many parts the channels of a convolution have.
+  static int64_t parts_of(const QuantizedWeight& w, int64_t groups) {
+    const bool is_depthwise = w.sizes[0] == groups && w.sizes[1] == 1;
+    return is_depthwise ? 1 : groups;
   }
   /// (channels, inputs, taps) becomes (channels, taps, inputs).
-  static void turn(std::vector<int8_t>& integers, int64_t channels, int64_t inputs, int64_t depth) {
-    const std::vector<int8_t> from = integers;
-    const int64_t taps = inputs == 0 ? 0 : depth / inputs;
+  static void turn(QuantizedWeight& w) {
+    const std::vector<int8_t> from = w.integers;
+    const auto channels = w.sizes[0], inputs = w.sizes[1],
+               depth = channels == 0 ? 0 : static_cast<int64_t>(from.size()) / channels,
+               taps = inputs == 0 ? 0 : depth / inputs;
     for (int64_t c = 0; c < channels; ++c)
       for (int64_t i = 0; i < inputs; ++i)
         for (int64_t t = 0; t < taps; ++t)
-          integers[static_cast<size_t>(c * depth + t * inputs + i)] =
+          w.integers[static_cast<size_t>(c * depth + t * inputs + i)] =
               from[static_cast<size_t>(c * depth + i * taps + t)];
   }
 
@@ -325,7 +357,6 @@ class IntegerFuser {
     const Node& node = *value.node;
     const ir::Call<ops::convolution> conv(node);
     const int rank = value.type.rank;
-    if (conv.get<"transposed">()) return decline(node, "it is transposed");
     if (rank != 3 && rank != 4) return decline(node, "it has three spatial dimensions");
     const std::vector<Dim>*stride = &conv.get<"stride">(), *padding = &conv.get<"padding">(),
           *dilation = &conv.get<"dilation">();
@@ -335,20 +366,100 @@ class IntegerFuser {
     if (!is_only_here(value)) return nullptr;
     const auto x = operand(conv.get<"input">());
     if (!x) return decline(node, "its input is not de-quantized from i8");
-    const auto w = weights(node, conv.get<"weight">(), conv.get<"bias">(), x->numbers.scale,
-                           conv.get<"groups">().value(), true);
-    if (!w) return nullptr;
     // a line is an image with one row
     const auto spatial = [&](const std::vector<Dim>& list, int64_t of_row) {
       return rank == 4 ? for_two_dims(list) : std::vector<Dim>{of_row, list[0]};
     };
+    const std::vector<Dim> strides = spatial(*stride, 1), paddings = spatial(*padding, 0),
+                           dilations = spatial(*dilation, 1);
+    const int64_t groups = conv.get<"groups">().value();
+    if (conv.get<"transposed">()) {
+      const std::vector<Dim>& more = conv.get<"output_padding">();
+      if (!are_numbers(more)) return decline(node, "its output_padding is no number");
+      return transposed(value, *x, to, {strides, paddings, dilations, spatial(more, 0)}, groups);
+    }
+    auto w = weight_of(node, conv.get<"weight">(), 0);
+    if (!w) return nullptr;
+    const auto bias = bias_of(node, conv.get<"bias">(), w->scales.size());
+    if (!bias) return nullptr;
+    turn(*w);
+    const auto constants = packed(node, *w, *bias, x->numbers.scale, parts_of(*w, groups));
+    if (!constants) return nullptr;
     std::vector<Dim> kernel;
     for (size_t i = 2; i < w->sizes.size(); ++i) kernel.emplace_back(w->sizes[i]);
-    Value* image = insert(
-        node, ops::taper_conv2d_q8,
-        {images_.image(at_, x->integers), w->panels, w->scales, w->offsets, spatial(kernel, 1),
-         spatial(*stride, 1), spatial(*padding, 0), spatial(*dilation, 1), conv.get<"groups">(),
-         x->numbers.scale, Dim(x->numbers.zero_point), to.scale, Dim(to.zero_point), range_of(to)});
+    Value* image = conv2d(node, images_.image(at_, x->integers), *constants, spatial(kernel, 1),
+                          strides, paddings, dilations, groups, x->numbers, to);
+    return did(node, images_.seen_first(at_, image, rank));
+  }
+  Value* conv2d(const Node& node, Value* image, const Weights& w, std::vector<Dim> kernel,
+                std::vector<Dim> stride, std::vector<Dim> padding, std::vector<Dim> dilation,
+                int64_t groups, const Quantization& from, const Quantization& to) {
+    return insert(node, ops::taper_conv2d_q8,
+                  {image, w.panels, w.scales, w.offsets, std::move(kernel), std::move(stride),
+                   std::move(padding), std::move(dilation), Dim(groups), from.scale,
+                   Dim(from.zero_point), to.scale, Dim(to.zero_point), range_of(to)});
+  }
+
+  /// Stride, padding, dilation and output_padding of height and width.
+  struct Transposed {
+    std::vector<Dim> stride, padding, dilation, output_padding;
+
+    TransposedAxis axis(size_t i, int64_t kernel) const {
+      return TransposedAxis::of(kernel, stride[i].value(), padding[i].value(), dilation[i].value(),
+                                output_padding[i].value());
+    }
+  };
+  /// Convolutions give the results of the phases as channels, which then become rows and columns.
+  Value* transposed(Value& value, const Dequantized& x, const Quantization& to,
+                    const Transposed& how, int64_t groups) {
+    const Node& node = *value.node;
+    const ir::Call<ops::convolution> conv(node);
+    const auto w = weight_of(node, conv.get<"weight">(), 1);
+    if (!w) return nullptr;
+    const int64_t outputs = w->sizes[1], channels = groups * outputs;
+    const auto bias = bias_of(node, conv.get<"bias">(), static_cast<size_t>(channels));
+    if (!bias) return nullptr;
+    const int rank = value.type.rank;
+    const std::array<TransposedAxis, 2> axes = {how.axis(0, rank == 4 ? w->sizes[2] : 1),
+                                                how.axis(1, w->sizes.back())};
+    const auto both = [&](auto member) {
+      return std::vector<Dim>{axes[0].*member, axes[1].*member};
+    };
+    // groups cannot share an input's channels, so each phase is a convolution of its own
+    const int64_t phases = axes[0].stride * axes[1].stride, at_once = groups == 1 ? phases : 1;
+    std::vector<Value*> parts;
+    for (int64_t phase = 0; phase < phases; phase += at_once) {
+      QuantizedWeight of = weight_of_phases(*w, axes, groups, phase, at_once);
+      if (at_once != phases && !of.path.empty()) of.path += "." + std::to_string(phase);
+      std::vector<float> biases;
+      for (int64_t i = 0; i < at_once; ++i) biases.insert(biases.end(), bias->begin(), bias->end());
+      const auto constants = packed(node, of, biases, x.numbers.scale, parts_of(of, groups));
+      if (!constants) return nullptr;
+      parts.push_back(conv2d(node, images_.image(at_, x.integers), *constants,
+                             both(&TransposedAxis::kernel), dims({1, 1}),
+                             both(&TransposedAxis::padding), both(&TransposedAxis::dilation),
+                             groups, x.numbers, to));
+    }
+    Value* image = parts.size() == 1 ? parts[0] : insert(node, ops::cat, {parts, Dim(3)});
+    const Dim batch = image->type.sizes[0];
+    Dim sizes[2] = {image->type.sizes[1], image->type.sizes[2]};
+    if (phases > 1) {
+      const Dim rows = axes[0].stride, columns = axes[1].stride;
+      image = insert(node, ops::view,
+                     {image, std::vector<Dim>{batch, sizes[0], sizes[1], rows, columns, channels}});
+      image = insert(node, ops::permute, {image, dims({0, 1, 3, 2, 4, 5})});
+      image = insert(node, ops::clone, {image});
+      sizes[0] = sizes[0] * rows, sizes[1] = sizes[1] * columns;
+      image =
+          insert(node, ops::view, {image, std::vector<Dim>{batch, sizes[0], sizes[1], channels}});
+    }
+    for (int d = 0; d < 2; ++d) {
+      const auto i = static_cast<size_t>(d);
+      const Dim size = rank == 4 ? value.type.sizes[2 + d] : d == 0 ? Dim(1) : value.type.sizes[2];
+      if (axes[i].start != 0 || !same(size, sizes[d]))
+        image = insert(node, ops::slice_Tensor,
+                       {image, Dim(1 + d), Dim(axes[i].start), Dim(axes[i].start) + size, Dim(1)});
+    }
     return did(node, images_.seen_first(at_, image, rank));
   }
 
@@ -375,10 +486,14 @@ class IntegerFuser {
     if (!is_only_here(value)) return nullptr;
     const auto x = operand(input);
     if (!x) return decline(node, "its input is not de-quantized from i8");
-    const auto w = weights(node, weight, bias, x->numbers.scale, 1, false);
+    const auto w = weight_of(node, weight, 0);
     if (!w) return nullptr;
+    const auto b = bias_of(node, bias, w->scales.size());
+    if (!b) return nullptr;
+    const auto c = packed(node, *w, *b, x->numbers.scale, 1);
+    if (!c) return nullptr;
     return did(node, insert(node, ops::taper_linear_q8,
-                            {images_.dense(at_, x->integers), w->panels, w->scales, w->offsets,
+                            {images_.dense(at_, x->integers), c->panels, c->scales, c->offsets,
                              x->numbers.scale, Dim(x->numbers.zero_point), to.scale,
                              Dim(to.zero_point), range_of(to)}));
   }
@@ -413,44 +528,85 @@ class IntegerFuser {
   Value* average(Value& value, const Quantization& to) {
     const Node& node = *value.node;
     Value* const self = std::get<Value*>(node.arguments[0]);
-    if (self->type.rank != 4) return decline(node, "it is no average over images");
-    const Dim height = self->type.sizes[2], width = self->type.sizes[3];
-    std::vector<Dim> kernel{height, width}, stride{1, 1}, padding{0, 0};
-    bool ceil_mode = false, counts_padding = true, keeps = true;
-    Argument divisor;
-    if (node.op == &ops::avg_pool2d) {
-      const ir::Call<ops::avg_pool2d> call(node);
-      kernel = for_two_dims(call.get<"kernel_size">());
-      stride = call.get<"stride">().empty() ? kernel : for_two_dims(call.get<"stride">());
-      padding = for_two_dims(call.get<"padding">()), ceil_mode = call.get<"ceil_mode">();
-      counts_padding = call.get<"count_include_pad">();
-      divisor = optional_number(call.get<"divisor_override">());
-    } else if (node.op == &ops::mean_dim) {
-      const ir::Call<ops::mean_dim> call(node);
-      const std::vector<Dim>* dims = call.get<"dim">();
-      std::vector<int64_t> over;
-      for (const Dim& d : dims == nullptr ? std::vector<Dim>() : *dims)
-        over.push_back(d.value() < 0 ? d.value() + 4 : d.value());
-      std::ranges::sort(over);
-      if (over != std::vector<int64_t>{2, 3})
-        return decline(node, "it is no average over height and width");
-      keeps = call.get<"keepdim">();
-    } else {
-      const std::vector<Dim>& size = ir::Call<ops::_adaptive_avg_pool2d>(node).get<"output_size">();
-      if (!same(size[0], 1) || !same(size[1], 1))
-        return decline(node, "its windows have several sizes");
-    }
-    if (!are_numbers(kernel)) return decline(node, "the size of its windows is no number");
+    std::string why;
+    const auto w = average_windows(node, self->type, why);
+    if (!w) return decline(node, std::move(why));
     if (!is_only_here(value)) return nullptr;
     const auto x = operand(self);
     if (!x) return decline(node, "its input is not de-quantized from i8");
-    Value* image = insert(node, ops::taper_avg_pool2d_q8,
-                          {images_.image(at_, x->integers), kernel, stride, padding, ceil_mode,
-                           counts_padding, divisor, x->numbers.scale, Dim(x->numbers.zero_point),
-                           to.scale, Dim(to.zero_point), range_of(to)});
-    if (keeps) return did(node, images_.seen_first(at_, image, 4));
+    Value* image = w->of_rows
+                       ? insert(node, ops::unsqueeze, {images_.dense(at_, x->integers), Dim(1)})
+                       : images_.image(at_, x->integers);
+    image = insert(
+        node, ops::taper_avg_pool2d_q8,
+        {image, w->kernel, w->stride, w->padding, w->ceil_mode, w->counts_padding, w->divisor,
+         x->numbers.scale, Dim(x->numbers.zero_point), to.scale, Dim(to.zero_point), range_of(to)});
+    if (w->keeps && !w->of_rows) return did(node, images_.seen_first(at_, image, self->type.rank));
+    const ir::Type& type = value.type;
     return did(node, insert(node, ops::view,
-                            {image, std::vector<Dim>{image->type.sizes[0], image->type.sizes[3]}}));
+                            {image, std::vector<Dim>(type.sizes, type.sizes + type.rank)}));
+  }
+
+  Value* bilinear(Value& value, const Quantization& to) {
+    const Node& node = *value.node;
+    const ir::Call<ops::upsample_bilinear2d> call(node);
+    if (!is_only_here(value)) return nullptr;
+    const auto x = operand(call.get<"self">());
+    if (!x) return decline(node, "its input is not de-quantized from i8");
+    std::vector<Argument> arguments = node.arguments;
+    arguments[0] = images_.image(at_, x->integers);
+    append_numbers(arguments, x->numbers, to);
+    Value* image = insert(node, ops::taper_upsample_bilinear2d_q8, std::move(arguments));
+    return did(node, images_.seen_first(at_, image, 4));
+  }
+  static void append_numbers(std::vector<Argument>& arguments, const Quantization& from,
+                             const Quantization& to) {
+    for (const Quantization* q : {&from, &to}) {
+      arguments.emplace_back(q->scale);
+      arguments.emplace_back(Dim(q->zero_point));
+    }
+    arguments.emplace_back(range_of(to));
+  }
+
+  // ---- attention ----
+
+  Value* softmax(Value& value, const Quantization& to) {
+    const Node& node = *value.node;
+    const ir::Call<ops::_softmax> call(node);
+    if (!is_only_here(value)) return nullptr;
+    const auto x = operand(call.get<"self">());
+    if (!x) return decline(node, "its input is not de-quantized from i8");
+    std::vector<int32_t> exponentials;
+    for (int distance = 0; distance < 256; ++distance)
+      exponentials.push_back(
+          static_cast<int32_t>(std::lround(std::exp(-distance * x->numbers.scale) * 0x1p30)));
+    Value* table = constant("", "", exponentials, {256});
+    const int64_t dim = call.get<"dim">().value(), rank = value.type.rank;
+    return did(node, images_.along(at_, x->integers, dim < 0 ? dim + rank : dim,
+                                   [&](Value* integers, int64_t d) {
+                                     return insert(node, ops::taper_softmax_q8,
+                                                   {integers, table, Dim(d), to.scale,
+                                                    Dim(to.zero_point), range_of(to)});
+                                   }));
+  }
+
+  Value* matrices(Value& value, const Quantization& to) {
+    const Node& node = *value.node;
+    const ir::Call<ops::bmm> call(node);
+    if (!is_only_here(value)) return nullptr;
+    const auto a = operand(call.get<"self">()), b = operand(call.get<"mat2">());
+    if (!a || !b) {
+      if (a || b) decline(node, "only one of its operands is de-quantized from i8");
+      return nullptr;
+    }
+    // the kernel reads any strides of the second one
+    std::vector<Argument> arguments = {images_.dense(at_, a->integers), b->integers};
+    for (const Quantization* q : {&a->numbers, &b->numbers, &to}) {
+      arguments.emplace_back(q->scale);
+      arguments.emplace_back(Dim(q->zero_point));
+    }
+    arguments.emplace_back(range_of(to));
+    return did(node, insert(node, ops::taper_bmm_q8, std::move(arguments)));
   }
 
   Value* did(const Node& node, Value* integers) {

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/dispatch.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/passes/replace.h"
 
 namespace taper::passes {
@@ -86,6 +90,12 @@ Value* Images::apply(Node* at, Value* a, Value* b,
   return seen_first(at, op(image(at, a), image(at, b)), rank);
 }
 
+Value* Images::along(Node* at, Value* x, int64_t dim,
+                     const std::function<Value*(Value*, int64_t)>& op) {
+  if (!is_image(x) || x->type.rank != 4) return op(dense(at, x), dim);
+  return seen_first(at, op(image(at, x), turned_dim(dim)), 4);
+}
+
 Value* Images::view(Node* at, const Node& like, Value* x) {
   std::vector<Argument> arguments = like.arguments;
   const bool is_turned = is_image(x) && x->type.rank == 4;
@@ -118,6 +128,26 @@ Value* Images::max_pool(Node* at, const Node& like, Value* x) {
   std::vector<Argument> arguments = like.arguments;
   arguments[0] = image(at, x);
   return seen_first(at, insert(at, like, ops::taper_max_pool2d, std::move(arguments)), 4);
+}
+
+Value* Images::resize(Node* at, const Node& like, Value* x) {
+  const int64_t sizes[] = {x->type.sizes[2].value(), x->type.sizes[3].value()};
+  Value* resized = image(at, x);
+  for (const int64_t dim : {0, 1}) {
+    // the operator itself says which row or column each one is
+    const eager::Tensor numbers = eager::arange(sizes[dim], DType::f32);
+    const eager::Tensor plane =
+        dim == 0 ? numbers.reshape({1, 1, sizes[0], 1}).expand({1, 1, sizes[0], sizes[1]})
+                 : numbers.reshape({1, 1, 1, sizes[1]}).expand({1, 1, sizes[0], sizes[1]});
+    const eager::OperatorInfo& info = eager::info_of(*like.op);
+    ir::BoxedArguments arguments(info, like.arguments, [&](Value*) { return plane; });
+    eager::Tensor taken;
+    eager::dispatch(info, arguments.data(), &taken, like.location);
+    taken = taken.select(3 - dim, 0).reshape({-1}).to(DType::i64);
+    Value* places = graph_.add_constant("", ir::payload_of(taken));
+    resized = insert(at, like, ops::index_select, {resized, Dim(1 + dim), places});
+  }
+  return seen_first(at, resized, 4);
 }
 
 Value* Images::cat(Node* at, const Node& like, std::vector<Value*> parts, int64_t dim) {

@@ -37,11 +37,16 @@ class Images {
   ir::Value* apply(ir::Node* at, ir::Value* x, const std::function<ir::Value*(ir::Value*)>& op);
   ir::Value* apply(ir::Node* at, ir::Value* a, ir::Value* b,
                    const std::function<ir::Value*(ir::Value*, ir::Value*)>& op);
+  /// Applies an operator along a dimension, which lies elsewhere in an image: op(value, dimension).
+  ir::Value* along(ir::Node* at, ir::Value* x, int64_t dim,
+                   const std::function<ir::Value*(ir::Value*, int64_t)>& op);
 
   // `like` is the f32 node, and x the integers of its first argument.
   ir::Value* view(ir::Node* at, const ir::Node& like, ir::Value* x);
   ir::Value* pad(ir::Node* at, const ir::Node& like, ir::Value* x, Scalar value);
   ir::Value* max_pool(ir::Node* at, const ir::Node& like, ir::Value* x);
+  /// Nearest neighbours. All sizes are numbers.
+  ir::Value* resize(ir::Node* at, const ir::Node& like, ir::Value* x);
   ir::Value* cat(ir::Node* at, const ir::Node& like, std::vector<ir::Value*> parts, int64_t dim);
 
   /// Everybody who reads `old` reads `value`, but views read a dense copy: their types follow from

@@ -60,11 +60,13 @@ int remove_dead_code(ir::Graph& graph, PassContext& context);
 /// the context is not exact, products become `taper::block_linear_q8`, which rounds the input.
 int read_blocks(ir::Graph& graph, PassContext& context);
 
-/// Makes integer operators of what stands between dequantize and quantize: `taper::conv2d_q8`,
-/// `linear_q8`, `add_q8`, `sub_q8`, `mul_q8`, `avg_pool2d_q8`, and tables of functions of one value
+/// Makes integer operators of what stands between dequantize and quantize: `taper::conv2d_q8` (of
+/// transposed convolutions, too), `linear_q8`, `bmm_q8`, `add_q8`, `sub_q8`, `mul_q8`,
+/// `avg_pool2d_q8`, `upsample_bilinear2d_q8`, `softmax_q8`, and tables of functions of one value
 /// (`lookup_q8`). Relu and other clamps become the range of the operator before them. Views, `cat`,
-/// padding and max pooling move the integers. Weights become panels, and images get their channels
-/// last. Approximate: the bias is rounded, so a result may be one step beside that of f32.
+/// padding, max pooling and nearest neighbours move the integers. Weights become panels, and images
+/// get their channels last. Approximate: the bias is rounded, so a result may be one step beside
+/// that of f32.
 int fuse_quantized(ir::Graph& graph, PassContext& context);
 
 /// Computes nodes whose arguments are all constants, with eager's kernels. So the bits are those of

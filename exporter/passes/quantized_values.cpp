@@ -101,7 +101,8 @@ std::optional<Dequantized> dequantized(const Value* value, ConstantValues& const
 }
 
 std::optional<QuantizedWeight> quantized_weight(const ir::Graph& graph, const Value* value,
-                                                ConstantValues& constants, std::string& why) {
+                                                int axis, ConstantValues& constants,
+                                                std::string& why) {
   const auto decline = [&](const char* reason) {
     why = reason;
     return std::optional<QuantizedWeight>();
@@ -114,7 +115,7 @@ std::optional<QuantizedWeight> quantized_weight(const ir::Graph& graph, const Va
     const PerChannel call(*node);
     integers = call.get<"input">();
     const Value *scale = call.get<"scales">(), *zeros = call.get<"zero_points">();
-    if (!same(call.get<"axis">(), 0))
+    if (!same(call.get<"axis">(), axis))
       return decline("its weight has scales along another dimension than that of the outputs");
     if (!constants.find(scale) || (zeros != nullptr && !constants.find(zeros)))
       return decline("the scales of its weight are no constants");
@@ -125,8 +126,8 @@ std::optional<QuantizedWeight> quantized_weight(const ir::Graph& graph, const Va
   } else if (const auto one = dequantized(value, constants); one.has_value()) {
     if (one->numbers.zero_point != 0) return decline("its weight has a zero point other than 0");
     integers = one->integers;
-    if (integers->type.rank < 1) return decline("its weight has no dimensions");
-    scales = eager::full({integers->type.sizes[0]}, one->numbers.scale);
+    if (integers->type.rank <= axis) return decline("its weight has too few dimensions");
+    scales = eager::full({integers->type.sizes[axis]}, one->numbers.scale);
   } else {
     return decline("its weight is not de-quantized from i8");
   }

@@ -34,14 +34,16 @@ std::optional<Dequantized> dequantized(const ir::Value* value, ConstantValues& c
 
 /// A constant weight: i8 integers with one scale for each output channel, and zero points 0.
 struct QuantizedWeight {
-  std::vector<int8_t> integers;  ///< (channels, …) row-major
+  std::vector<int8_t> integers;  ///< row-major, mostly (channels, …)
   std::vector<int64_t> sizes;
   std::vector<float> scales;
   std::string path;  ///< of the constant; may be empty
 };
-/// `why` says what is wrong with a value that is no such weight.
+/// `axis` is the dimension of the output channels. `why` says what is wrong with a value that is no
+/// such weight.
 std::optional<QuantizedWeight> quantized_weight(const ir::Graph& graph, const ir::Value* value,
-                                                ConstantValues& constants, std::string& why);
+                                                int axis, ConstantValues& constants,
+                                                std::string& why);
 
 /// Where the weight of a channel at place `k` of the depth lies in panels (kernels/operators.def).
 /// Each group has `of_group` channels, and begins with a panel of its own.

@@ -66,6 +66,43 @@ inline void average(const ByteWindow& w, const Rounding& rounding, int8_t* y) {
   if (c < w.channels) average_channels(w, rounding, c, w.channels - c, y);
 }
 
+inline void blend(const BytePixel& given, index_t channels, const Rounding& round, int8_t* y) {
+  const BytePixel p = given;  // which the stores cannot change
+  const Rounding rounding = round;
+  TAPER_INDEPENDENT_ITERATIONS
+  for (index_t c = 0; c < channels; ++c) {
+    const auto between = [&](int left) {
+      return p.along_row[0] * real(p.x[left][c], p.zero_point, p.scale) +
+             p.along_row[1] * real(p.x[left + 1][c], p.zero_point, p.scale);
+    };
+    y[c] = rounding((p.along_column[0] * between(0) + p.along_column[1] * between(2)) * p.inverse);
+  }
+}
+
+template <class Step>
+TAPER_INLINED void softmax_line(const ByteLine& l, Step step, const Rounding& given, int8_t* y) {
+  const Rounding rounding = given;
+  const index_t n = l.count;
+  const int8_t* x = l.x;
+  const int32_t* exponentials = l.exponentials;
+  int32_t peak = -128;
+  for (index_t i = 0; i < n; ++i) peak = x[i * step] > peak ? x[i * step] : peak;
+  uint64_t sum = 0;  // exact, in any order
+  for (index_t i = 0; i < n; ++i)
+    sum += static_cast<uint64_t>(static_cast<int64_t>(exponentials[peak - x[i * step]]));
+  const auto factor =
+      static_cast<float>(1 / (static_cast<double>(static_cast<int64_t>(sum)) * l.output_scale));
+  TAPER_INDEPENDENT_ITERATIONS
+  for (index_t i = 0; i < n; ++i)
+    y[i * step] = rounding(static_cast<float>(exponentials[peak - x[i * step]]) * factor);
+}
+inline void softmax(const ByteLine& line, const Rounding& rounding, int8_t* y) {
+  if (line.step == 1)
+    softmax_line(line, std::integral_constant<index_t, 1>(), rounding, y);
+  else
+    softmax_line(line, line.step, rounding, y);
+}
+
 inline void quantize(index_t n, const float* x, float inverse, const Rounding& given, int8_t* y) {
   const Rounding rounding = given;
   TAPER_INDEPENDENT_ITERATIONS
@@ -76,5 +113,5 @@ inline void dequantize(index_t n, const int8_t* x, int32_t zero_point, float sca
   for (index_t i = 0; i < n; ++i) y[i] = real(x[i], zero_point, scale);
 }
 
-constexpr ByteLoops loops = {binary<Add>, binary<Subtract>, binary<Multiply>,
-                             average,     quantize,         dequantize};
+constexpr ByteLoops loops = {binary<Add>, binary<Subtract>, binary<Multiply>, average,
+                             blend,       softmax,          quantize,         dequantize};

@@ -26,9 +26,29 @@ struct ByteWindow {
   float scale;  ///< of the sums of q - zero_point
 };
 
+/// A pixel between four others: (top left, top right, bottom left, bottom right).
+struct BytePixel {
+  const int8_t* x[4];
+  float along_row[2], along_column[2];  ///< the weights of left and right, of top and bottom
+  int32_t zero_point;
+  float scale, inverse;  ///< of the input, and of the output's scale
+};
+
+/// A line of softmax: its elements lie `step` bytes apart.
+struct ByteLine {
+  const int8_t* x;
+  index_t count, step;
+  const int32_t* exponentials;  ///< of minus the distance to the largest element
+  double output_scale;
+};
+
 struct ByteLoops {
   BinaryLoop add, sub, mul;
   void (*average)(const ByteWindow& window, const Rounding& rounding, int8_t* y);
+  /// A bilinear average of four pixels, as upsample_bilinear2d computes it between dequantize and
+  /// quantize.
+  void (*blend)(const BytePixel& pixel, index_t channels, const Rounding& rounding, int8_t* y);
+  void (*softmax)(const ByteLine& line, const Rounding& rounding, int8_t* y);
   /// quantize_per_tensor to i8: round(x * inverse), and so on.
   void (*quantize)(index_t n, const float* x, float inverse, const Rounding& rounding, int8_t* y);
   void (*dequantize)(index_t n, const int8_t* x, int32_t zero_point, float scale, float* y);

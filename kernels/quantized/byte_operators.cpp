@@ -1,9 +1,11 @@
-// Static 8-bit operators without products: sums, differences, tables, averages.
+// Static 8-bit operators without products: sums, differences, tables, averages, resizing, softmax.
 #include <cstring>
 
 #include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/portable/average.h"
 #include "taper/kernels/portable/elements.h"
+#include "taper/kernels/portable/lines.h"
+#include "taper/kernels/portable/upsample_taps.h"
 #include "taper/kernels/quantized/byte_loops.h"
 #include "taper/kernels/shapes/integer.h"
 
@@ -193,6 +195,79 @@ Error average(Context& context, const portable::Average& plan, Bytes self, Ints,
   return Error::ok;
 }
 
+// ---- bilinear resizing
+
+using portable::Axis;
+using Pair = portable::Taps<float, 2>;
+
+/// Images with their channels last.
+struct Resizing {
+  Axis height, width;
+  bool align_corners;
+
+  Pair tap(const Axis& axis, index_t stride, index_t i) const {
+    return portable::taps_at<portable::Method::linear>(axis, axis.step<float>(align_corners),
+                                                       align_corners, stride, i);
+  }
+};
+
+Error prepare_bilinear(Context& context, Resizing& plan, Bytes self, Ints, bool align_corners,
+                       Maybe<double> scales_h, Maybe<double> scales_w, double, int64_t, double,
+                       int64_t, Ints, View<int8_t> out) {
+  plan = {
+      {self.size(1), out.size(1), scales_h}, {self.size(2), out.size(2), scales_w}, align_corners};
+  context.need_scratch(static_cast<size_t>(plan.width.out) * sizeof(Pair));
+  return Error::ok;
+}
+template <const ByteLoops& loops>
+Error bilinear(Context& context, const Resizing& plan, Bytes self, Ints, bool, Maybe<double>,
+               Maybe<double>, double input_scale, int64_t input_zero_point, double output_scale,
+               int64_t output_zero_point, Ints range, View<int8_t> out) {
+  const index_t channels = self.size(3), row = plan.width.in * channels;
+  const Rounding rounding(output_zero_point, range[0], range[1]);
+  auto* columns = static_cast<Pair*>(context.scratch);
+  for (index_t i = 0; i < plan.width.out; ++i) columns[i] = plan.tap(plan.width, channels, i);
+  parallel_for(context.threads, out.size(0) * plan.height.out, [&](index_t task) {
+    const Pair rows = plan.tap(plan.height, row, task % plan.height.out);
+    const int8_t* image = self.data() + task / plan.height.out * plan.height.in * row;
+    int8_t* y = out.data() + task * plan.width.out * channels;
+    for (index_t i = 0; i < plan.width.out; ++i, y += channels) {
+      const Pair& c = columns[i];
+      const int8_t *top = image + rows.at[0], *bottom = image + rows.at[1];
+      loops.blend({{top + c.at[0], top + c.at[1], bottom + c.at[0], bottom + c.at[1]},
+                   {c.weight[0], c.weight[1]},
+                   {rows.weight[0], rows.weight[1]},
+                   static_cast<int32_t>(input_zero_point),
+                   static_cast<float>(input_scale),
+                   static_cast<float>(1 / output_scale)},
+                  channels, rounding, y);
+    }
+  });
+  return Error::ok;
+}
+
+// ---- softmax
+
+Error prepare_softmax(Context&, portable::Lines& plan, Bytes self, View<const int32_t>, int64_t dim,
+                      double, int64_t, Ints, View<int8_t>) {
+  plan = portable::lines_along(self.shape(), dim);
+  return Error::ok;
+}
+template <const ByteLoops& loops>
+Error softmax(Context& context, const portable::Lines& plan, Bytes self, View<const int32_t> table,
+              int64_t, double output_scale, int64_t output_zero_point, Ints range,
+              View<int8_t> out) {
+  if (out.numel() == 0) return Error::ok;
+  const Rounding rounding(output_zero_point, range[0], range[1]);
+  portable::parallel_lines(
+      context.threads, plan.outer * plan.inner, plan.extent, [&](index_t line) {
+        const index_t at = line / plan.inner * plan.extent * plan.inner + line % plan.inner;
+        loops.softmax({self.data() + at, plan.extent, plan.inner, table.data(), output_scale},
+                      rounding, out.data() + at);
+      });
+  return Error::ok;
+}
+
 }  // namespace
 
 TAPER_RECORD(taper_lookup_q8, taper_lookup_q8_i8, {}, {}, prepare_lookup, lookup<lookup_plain>)
@@ -201,15 +276,19 @@ TAPER_RECORD(taper_lookup_q8, taper_lookup_q8_i8_avx2, CpuFeature::avx2, {}, pre
              lookup<lookup_avx2>)
 #endif
 
-#define TAPER_BYTE_OPERATORS(name, needs, loops)                                            \
-  TAPER_RECORD(taper_add_q8, taper_add_q8_##name, needs, {}, prepare_binary,                \
-               binary<loops, &ByteLoops::add>)                                              \
-  TAPER_RECORD(taper_sub_q8, taper_sub_q8_##name, needs, {}, prepare_binary,                \
-               binary<loops, &ByteLoops::sub>)                                              \
-  TAPER_RECORD(taper_mul_q8, taper_mul_q8_##name, needs, {}, prepare_binary,                \
-               binary<loops, &ByteLoops::mul>)                                              \
-  TAPER_RECORD(taper_avg_pool2d_q8, taper_avg_pool2d_q8_##name, needs, {}, prepare_average, \
-               average<loops>)
+#define TAPER_BYTE_OPERATORS(name, needs, loops)                                             \
+  TAPER_RECORD(taper_add_q8, taper_add_q8_##name, needs, {}, prepare_binary,                 \
+               binary<loops, &ByteLoops::add>)                                               \
+  TAPER_RECORD(taper_sub_q8, taper_sub_q8_##name, needs, {}, prepare_binary,                 \
+               binary<loops, &ByteLoops::sub>)                                               \
+  TAPER_RECORD(taper_mul_q8, taper_mul_q8_##name, needs, {}, prepare_binary,                 \
+               binary<loops, &ByteLoops::mul>)                                               \
+  TAPER_RECORD(taper_avg_pool2d_q8, taper_avg_pool2d_q8_##name, needs, {}, prepare_average,  \
+               average<loops>)                                                               \
+  TAPER_RECORD(taper_upsample_bilinear2d_q8, taper_upsample_bilinear2d_q8_##name, needs, {}, \
+               prepare_bilinear, bilinear<loops>)                                            \
+  TAPER_RECORD(taper_softmax_q8, taper_softmax_q8_##name, needs, {}, prepare_softmax,        \
+               softmax<loops>)
 TAPER_BYTE_OPERATORS(i8, {}, byte_loops_plain)
 #if TAPER_X86_LEVELS
 TAPER_BYTE_OPERATORS(i8_avx2, CpuFeature::avx2, byte_loops_avx2)

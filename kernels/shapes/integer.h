@@ -2,6 +2,8 @@
 #pragma once
 #include "taper/kernels/shapes/broadcast.h"
 #include "taper/kernels/shapes/channels_last.h"
+#include "taper/kernels/shapes/matmul.h"
+#include "taper/kernels/shapes/resampling.h"
 
 namespace taper {
 namespace internal {
@@ -172,6 +174,58 @@ struct Rule<ops::taper_avg_pool2d_q8> {
       return false;
     out.dtype = DType::i8;
     return true;
+  }
+};
+
+template <>
+struct Rule<ops::taper_upsample_bilinear2d_q8> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> output_size,
+                    bool align_corners, Maybe<double> scales_h, Maybe<double> scales_w,
+                    double input_scale, int64_t input_zero_point, double output_scale,
+                    int64_t output_zero_point, Span<const int64_t> range, TensorType<D>& out) {
+    using namespace internal;
+    if (!are_bytes(facts, self) || !is_image(facts, self) ||
+        !is_quantization(facts, input_scale, input_zero_point) ||
+        !is_output(facts, output_scale, output_zero_point, range))
+      return false;
+    TensorType<D> resized;
+    if (!Rule<ops::upsample_bilinear2d>::shape(facts, channels_first(self), output_size,
+                                               align_corners, scales_h, scales_w, resized))
+      return false;
+    out = channels_last(resized);
+    return true;
+  }
+};
+
+template <>
+struct Rule<ops::taper_softmax_q8> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& table,
+                    int64_t dim, double output_scale, int64_t output_zero_point,
+                    Span<const int64_t> range, TensorType<D>& out) {
+    out.like(self);
+    return internal::are_bytes(facts, self) && normalize_dim(facts, dim, self.rank) &&
+           internal::is_output(facts, output_scale, output_zero_point, range) &&
+           facts.require(table.rank == 1 && table.dtype == DType::i32,
+                         TAPER_TEXT("the table must be a vector of i32")) &&
+           facts.equal(table[0], D(256), TAPER_TEXT("the table has {} elements, not {}"));
+  }
+};
+
+template <>
+struct Rule<ops::taper_bmm_q8> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mat2,
+                    double self_scale, int64_t self_zero_point, double mat2_scale,
+                    int64_t mat2_zero_point, double output_scale, int64_t output_zero_point,
+                    Span<const int64_t> range, TensorType<D>& out) {
+    using namespace internal;
+    return are_bytes(facts, self) && are_bytes(facts, mat2) &&
+           is_quantization(facts, self_scale, self_zero_point) &&
+           is_quantization(facts, mat2_scale, mat2_zero_point) &&
+           is_output(facts, output_scale, output_zero_point, range) &&
+           product_of_batches(facts, self, mat2, out);
   }
 };
 

@@ -22,6 +22,7 @@ Role role_of(const Operator& op) {
       {&ops::add_Tensor, arithmetic},
       {&ops::sub_Tensor, arithmetic},
       {&ops::mul_Tensor, arithmetic},
+      {&ops::bmm, arithmetic},
 
       {&ops::relu, limit},
       {&ops::hardtanh, limit},
@@ -53,6 +54,7 @@ Role role_of(const Operator& op) {
       {&ops::unsqueeze, move},
       {&ops::upsample_nearest2d, move},
       {&ops::view, move},
+      {&ops::_upsample_nearest_exact2d, move},
 
       {&ops::_adaptive_avg_pool2d, average},
       {&ops::adaptive_avg_pool1d, average},

@@ -10,7 +10,7 @@ namespace taper::quantize {
 enum class Role : uint8_t {
   none,        ///< stays float
   product,     ///< of an activation and a constant weight: convolution, linear, mm, addmm
-  arithmetic,  ///< of two activations: add, sub, mul
+  arithmetic,  ///< of two activations: add, sub, mul, bmm
   limit,       ///< relu, hardtanh, clamp: joins the node before it, or keeps the scale of its input
   move,        ///< keeps the scale of its input: views, max_pool2d, cat, constant_pad_nd, …
   average,     ///< means and average pools, upsampling: has a scale of its own
