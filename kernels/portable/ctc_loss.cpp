@@ -80,8 +80,9 @@ struct Batch {
   }
   Example<T> example(index_t b) const {
     const index_t classes = log_probs.size(2);
-    return {log_probs.data() + b * classes, log_probs.size(1) * classes,   input_lengths[b],
-            2 * target_lengths[b] + 1,      targets.data() + target_at(b), blank};
+    return {log_probs.data() + b * classes,         log_probs.size(1) * classes,
+            static_cast<index_t>(input_lengths[b]), static_cast<index_t>(2 * target_lengths[b] + 1),
+            targets.data() + target_at(b),          blank};
   }
   /// The lengths lie in the tensors. A rule checks those that are numbers.
   Error check_lengths(Context& context) const {
