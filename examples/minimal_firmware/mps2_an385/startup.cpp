@@ -30,10 +30,42 @@ uint32_t call(Service service, uintptr_t argument) {
   for (;;) call(Service::exit, good ? application_exit : run_time_error);
 }
 
+volatile uint32_t& system_register(uintptr_t address) {
+  return *reinterpret_cast<volatile uint32_t*>(address);
+}
+
+// SysTick counts down from 2^24 - 1, and starts again.
+uint32_t turns = 0;
+void count_turn() { turns = turns + 1; }
+constexpr uint32_t most_ticks = 0xffffff;
+void start_ticks() {
+  system_register(0xe000e014) = most_ticks;
+  system_register(0xe000e018) = 0;
+  system_register(0xe000e010) = 7;  // the processor's clock, with the interrupt
+}
+void print_ticks() {
+  const uint32_t left = system_register(0xe000e018);  // 0 until the first tick
+  uint64_t ticks =
+      static_cast<uint64_t>(turns) * (most_ticks + 1ull) + (left == 0 ? 0 : most_ticks - left);
+  char text[] = "                    ticks\n";
+  for (char* at = text + 19; ticks > 0; ticks /= 10) *--at = static_cast<char>('0' + ticks % 10);
+  print(text);
+}
+
 extern "C" [[noreturn]] void reset() {
+#ifdef __ARM_FP
+  system_register(0xe000ed88) |= 0xf << 20;  // CPACR: the floating-point unit may be used
+#endif
   std::memcpy(data_begin, data_in_flash, static_cast<size_t>(data_end - data_begin));
   std::memset(bss_begin, 0, static_cast<size_t>(bss_end - bss_begin));
+#ifdef TAPER_PRINT_TICKS
+  start_ticks();
+  const bool good = main() == 0;
+  print_ticks();
+  stop(good);
+#else
   stop(main() == 0);
+#endif
 }
 
 void fault() {
@@ -46,10 +78,10 @@ void fault() {
 using Handler = void (*)();
 struct Vectors {
   char* stack;
-  Handler reset, nmi, hard_fault, memory_fault, bus_fault, usage_fault;
+  Handler reset, nmi, hard_fault, memory_fault, bus_fault, usage_fault, others[8], system_tick;
 };
-[[gnu::section(".vectors"), gnu::used]] const Vectors vectors = {stack_top, reset, fault, fault,
-                                                                 fault,     fault, fault};
+[[gnu::section(".vectors"), gnu::used]] const Vectors vectors = {
+    stack_top, reset, fault, fault, fault, fault, fault, {}, count_turn};
 
 }  // namespace
 
