@@ -14,7 +14,9 @@
 #include "taper/exporter/io/safetensors.h"
 #include "taper/exporter/quantize/block_format.h"
 #include "taper/exporter/quantize/metric.h"
+#include "taper/exporter/quantize/prune.h"
 #include "taper/exporter/quantize/quantize.h"
+#include "taper/exporter/quantize/static/roles.h"
 #include "taper/exporter/quantize/static/static.h"
 #include "taper/exporter/quantize/target.h"
 #include "taper/tests/models/imported.h"
@@ -183,6 +185,25 @@ TEST_F(perplexity, of_recipes_that_ship) {
   EXPECT_LE(with("int4-g32", false), bar("int4 HQQ g32") * noise);
   EXPECT_LE(with("int4-g32", true), bar("int4 GPTQ asym g32") * noise);
   EXPECT_LE(with("mixed", true), bar("int4 GPTQ asym g32") * noise);
+}
+
+TEST_F(perplexity, of_two_weights_of_four) {
+  const auto of_pruned = [&](Pruning::Method method) {
+    const auto edit = [&](const std::vector<ir::Graph*>& graphs) {
+      part_head_from_embedding(*graphs[0]);
+      std::string head;  // the last product, which stays
+      for (const ir::Node& node : graphs[0]->nodes())
+        if (const auto product = product_of(node))
+          for (const ir::Constant& c : graphs[0]->constants())
+            if (c.value.get() == product->weight) head = c.path;
+      prune(graphs, {.method = method, .exclude = {head}}, calibration());
+    };
+    return of_edited(edit, true);
+  };
+  using enum Pruning::Method;
+  EXPECT_NEAR(of_pruned(magnitude), bar("2:4 magnitude"), 0.1);
+  EXPECT_NEAR(of_pruned(wanda), bar("2:4 Wanda"), 0.1);
+  EXPECT_LE(of_pruned(sparsegpt), bar("2:4 SparseGPT") * noise);
 }
 
 TEST_F(perplexity, of_scaled_channels) {

@@ -1,0 +1,162 @@
+// LeNet and ResNet-20 with half of their weights, beside what others reach with the same pattern.
+#include "taper/exporter/quantize/prune.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "taper/exporter/exporter.h"
+#include "taper/tests/exporter/quantize_static/labelled.h"
+#include "taper/tests/support/data.h"
+#include "taper/tests/support/throw_message.h"
+
+namespace taper::quantize {
+namespace {
+
+using eager::Tensor;
+using Method = Pruning::Method;
+
+double bar(const std::string& model, const std::string& method, const char* key) {
+  const auto rows = nlohmann::json::parse(
+      std::ifstream(tests::golden_data("quant/accuracy.json")))[model]["rows"];
+  for (const auto& row : rows)
+    if (row["method"] == method) return row[key];
+  throw std::runtime_error("no bar for " + method);
+}
+
+/// The part of pictures [begin, end) whose largest output is the label's.
+double top_1(const ir::Graph& graph, const data::Images& pictures, int64_t begin, int64_t end) {
+  const eager::NoGrad guard;
+  double right = 0;
+  int64_t at = begin;
+  for (auto [images, labels] : data::Loader(pictures.range(begin, end), {.batch_size = 100})) {
+    const std::vector<float> y = ir::Interpreter(graph).run({images}).outputs[0].to_vector<float>();
+    for (size_t i = 0; i < y.size() / 10; ++i)
+      right += static_cast<int64_t>(largest(y, i, 10)) == pictures.label(at++);
+  }
+  return right / static_cast<double>(end - begin);
+}
+
+TEST(prune, leaves_lenet_what_others_leave) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/lenet.pt2");
+  TAPER_GOLDEN_DATA_OR_SKIP(mnist, "datasets/mnist");
+  TAPER_GOLDEN_DATA_OR_SKIP(json, "quant/accuracy.json");
+  const data::Images test = data::mnist(mnist / "t10k").normalize({.1307f}, {.3081f}),
+                     train = data::mnist(mnist / "train").normalize({.1307f}, {.3081f});
+  const Examples samples = Classifier{model, train, ""}.batches(0, 128, 32);
+  const auto score_of = [&](Method method) {
+    const auto graph = float_graph(model);
+    const std::vector<PrunedWeight> pruned = prune({graph.get()}, {.method = method}, samples);
+    EXPECT_EQ(pruned.size(), 5u);
+    for (const PrunedWeight& w : pruned)
+      EXPECT_NEAR(static_cast<double>(w.zeros) / static_cast<double>(w.elements), 0.5, 0.03)
+          << w.path;
+    return top_1(*graph, test, 0, 10000);
+  };
+  EXPECT_NEAR(score_of(Method::magnitude), bar("lenet", "2:4 magnitude", "top1"), 0.002);
+  EXPECT_NEAR(score_of(Method::wanda), bar("lenet", "2:4 Wanda", "top1"), 0.005);
+  // nobody recorded SparseGPT
+  EXPECT_GE(score_of(Method::sparsegpt), bar("lenet", "2:4 magnitude", "top1"));
+}
+
+/// How far the answers are from those of another model (Kullback-Leibler, up to a constant).
+Tensor distillation_loss(const Tensor& logits, const ir::Graph& teacher, const Tensor& images) {
+  Tensor wanted;
+  {
+    const eager::NoGrad guard;
+    wanted = softmax(ir::Interpreter(teacher).run({images}).outputs[0], 1);
+  }
+  return mean(sum(wanted * log_softmax(logits, 1), {1})) * -1.0;
+}
+
+class pruned_resnet : public testing::Test {
+ protected:
+  void SetUp() override {
+    TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/resnet20.pt2");
+    TAPER_GOLDEN_DATA_OR_SKIP(cifar, "datasets/cifar10/cifar10_train_first1000.bin.gz");
+    TAPER_GOLDEN_DATA_OR_SKIP(json, "quant/accuracy.json");
+    pictures_.emplace(data::cifar10(cifar).normalize({.485f, .456f, .406f}, {.229f, .224f, .225f}));
+    graph_ = float_graph(model);
+    model_ = model;
+  }
+  std::filesystem::path model_;
+  std::optional<data::Images> pictures_;
+  std::unique_ptr<ir::Graph> graph_;
+};
+
+TEST_F(pruned_resnet, keeps_what_others_keep) {
+  prune({graph_.get()}, {.method = Method::magnitude});
+  EXPECT_NEAR(top_1(*graph_, *pictures_, 500, 1000),
+              bar("resnet20", "2:4 magnitude", "top1_500_999"), 0.01);
+}
+
+TEST_F(pruned_resnet, learns_to_do_without_the_zeros) {
+  const auto teacher = float_graph(model_);
+  prune({graph_.get()}, {.method = Method::magnitude});
+  const double before = top_1(*graph_, *pictures_, 500, 1000);
+  // the graph as a function of its weights
+  std::vector<Tensor> weights;
+  std::vector<std::string> paths;
+  std::vector<ir::Value*> old;
+  for (const ir::Constant& c : graph_->constants()) {
+    if (c.payload->dtype != DType::f32) continue;
+    weights.push_back(nn::Parameter(ir::tensor_of(c.payload).clone()));
+    paths.push_back("p" + std::to_string(paths.size()));
+    old.push_back(c.value.get());
+  }
+  for (size_t i = 0; i < weights.size(); ++i) {
+    std::vector<int64_t> sizes;
+    for (const Dim& d : weights[i].sizes()) sizes.push_back(d.value());
+    graph_->replace_uses(
+        old[i], graph_
+                    ->add_state(paths[i], ir::StateKind::parameter, true, DType::f32, sizes,
+                                ir::payload_of(weights[i].detach()))
+                    ->value.get());
+  }
+  const auto run = [&](const Tensor& x) {
+    ir::Interpreter interpreter(*graph_);
+    for (size_t i = 0; i < weights.size(); ++i) interpreter.set_state(paths[i], weights[i]);
+    return interpreter.run({x}).outputs[0];
+  };
+  const auto count_zeros = [&] {
+    int64_t zeros = 0;
+    for (const Tensor& w : weights)
+      zeros += std::ranges::count(w.detach().to_vector<float>(), 0.0f);
+    return zeros;
+  };
+  const int64_t zeros = count_zeros();
+  EXPECT_GT(zeros, 130000);
+  ZeroMask mask(weights);
+  eager::manual_seed(1);
+  optim::AdamW optimizer(weights, {.lr = 3e-4, .weight_decay = 0});
+  for (int epoch = 0; epoch < 8; ++epoch)
+    for (auto [images, labels] :
+         data::Loader(pictures_->range(0, 500), {.batch_size = 50, .shuffle = true})) {
+      optimizer.zero_grad();
+      distillation_loss(run(images), *teacher, images).backward();
+      optimizer.step();
+      mask.apply();
+    }
+  EXPECT_EQ(count_zeros(), zeros);
+  double right = 0;
+  const eager::NoGrad guard;
+  int64_t at = 500;
+  for (auto [images, labels] : data::Loader(pictures_->range(500, 1000), {.batch_size = 100})) {
+    const std::vector<float> y = run(images).to_vector<float>();
+    for (size_t i = 0; i < y.size() / 10; ++i)
+      right += static_cast<int64_t>(largest(y, i, 10)) == pictures_->label(at++);
+  }
+  std::cout << "top-1 with 2:4: " << before << " -> " << right / 500 << '\n';
+  EXPECT_GE(right / 500, bar("resnet20", "2:4 magnitude + fine-tuning", "top1_500_999") - 0.01);
+}
+
+TEST_F(pruned_resnet, refuses_what_cannot_be_pruned) {
+  EXPECT_EXPORT_ERROR(prune({graph_.get()}, {.keep = 4}),
+                      "pruning 4:4 keeps nothing or everything");
+  EXPECT_EXPORT_ERROR(prune({graph_.get()}, {.method = Method::wanda}), "needs calibration data");
+  EXPECT_EXPORT_ERROR(prune({graph_.get()}, {.exclude = {"*"}}), "no constant weight to prune");
+}
+
+}  // namespace
+}  // namespace taper::quantize
