@@ -212,7 +212,23 @@ def attention_cached(query, key, value, start, scale, window, softcap, sinks, sl
     )
 
 
+def row(batch):
+    return slice(int(batch[0]), int(batch[0]) + 1)
+
+
+def cache_write_batch(cache, rows, start, batch):
+    """For a batch of one."""
+    places = start[0] + torch.arange(rows.shape[2])
+    return torch.index_put(cache, (batch[:, None], torch.arange(cache.shape[1])[:, None], places), rows[0])
+
+
+def attention_cached_batch(query, key, value, start, batch, *options):
+    return attention_cached(query, key[row(batch)], value[row(batch)], start, *options)
+
+
 TWINS["taper::cache_write"] = cache_write
+TWINS["taper::cache_write.batch"] = cache_write_batch
+TWINS["taper::attention_cached.batch"] = attention_cached_batch
 TWINS["taper::attention_cached"] = attention_cached
 TWINS["taper::attention"] = attention_with_heads_last
 TWINS["taper::rotary_embedding"] = rotary_embedding

@@ -21,6 +21,7 @@ namespace {
 
 using namespace attention;
 using portable::CachedHeads;
+using portable::CacheRows;
 using PerHead = Maybe<View<const float>>;
 
 constexpr index_t most_rows = 128, key_block = 512;
@@ -111,6 +112,7 @@ float factor(float from, float to) { return from == to ? 1 : portable::math::exp
 struct Call {
   const float *query, *key, *value;
   const int64_t* start;
+  CacheRows cache_rows;
   float scale, softcap;
   const float *sinks, *slopes;  ///< nullptr: none
   float* out;
@@ -128,8 +130,9 @@ class Rows {
     count_ = smaller(plan.row_block, plan.rows - first);
     position_ = static_cast<index_t>(call.start[b]) + i;
     query_ = call.query + b * plan.query.batch + head_ * plan.query.head + i * plan.query.row;
-    key_ = call.key + b * plan.key.batch + own * plan.key.head;
-    value_ = call.value + b * plan.value.batch + own * plan.value.head;
+    const index_t row = call.cache_rows[b];
+    key_ = call.key + row * plan.key.batch + own * plan.key.head;
+    value_ = call.value + row * plan.value.batch + own * plan.value.head;
     out_ = call.out + ((b * plan.queries + i) * plan.heads + head_) * plan.values;
   }
 
@@ -277,13 +280,15 @@ void attend_by_keys(Context& context, const Plan& plan, const Call& call) {
 }
 
 template <CpuLevel level>
-Error run(Context& context, const Plan& plan, In query, In key, In value, View<const int64_t> start,
-          double scale, int64_t, double softcap, PerHead sinks, PerHead slopes, View<float> out) {
+Error attend(Context& context, const Plan& plan, In query, In key, In value,
+             View<const int64_t> start, CacheRows cache_rows, double scale, double softcap,
+             PerHead sinks, PerHead slopes, View<float> out) {
   TAPER_TRY(portable::check_places(context, start, plan.queries, plan.capacity));
   const Call call{query.data(),
                   key.data(),
                   value.data(),
                   start.data(),
+                  cache_rows,
                   static_cast<float>(scale),
                   static_cast<float>(softcap),
                   sinks ? sinks->data() : nullptr,
@@ -296,8 +301,32 @@ Error run(Context& context, const Plan& plan, In query, In key, In value, View<c
   return Error::ok;
 }
 
+template <CpuLevel level>
+Error run(Context& context, const Plan& plan, In query, In key, In value, View<const int64_t> start,
+          double scale, int64_t, double softcap, PerHead sinks, PerHead slopes, View<float> out) {
+  return attend<level>(context, plan, query, key, value, start, {}, scale, softcap, sinks, slopes,
+                       out);
+}
+
+template <CpuLevel level>
+Error prepare_batch(Context& context, Plan& plan, In query, In key, In value,
+                    View<const int64_t> start, View<const int64_t>, double scale, int64_t window,
+                    double softcap, PerHead sinks, PerHead slopes, View<float> out) {
+  return prepare<level>(context, plan, query, key, value, start, scale, window, softcap, sinks,
+                        slopes, out);
+}
+template <CpuLevel level>
+Error run_batch(Context& context, const Plan& plan, In query, In key, In value,
+                View<const int64_t> start, View<const int64_t> batch, double scale, int64_t,
+                double softcap, PerHead sinks, PerHead slopes, View<float> out) {
+  TAPER_TRY(portable::check_rows(context, batch, key.shape().sizes[0]));
+  return attend<level>(context, plan, query, key, value, start, CacheRows(batch), scale, softcap,
+                       sinks, slopes, out);
+}
+
 }  // namespace
 
 TAPER_KERNEL_LEVELS(taper_attention_cached, prepare, run)
+TAPER_KERNEL_LEVELS(taper_attention_cached_batch, prepare_batch, run_batch)
 
 }  // namespace taper::optimized

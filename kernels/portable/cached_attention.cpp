@@ -79,9 +79,9 @@ Error prepare(Context&, CachedHeads& plan, In<T> query, In<T> key, In<T> value, 
 }
 
 template <class T>
-Error run(Context& context, const CachedHeads& plan, In<T> query, In<T> key, In<T> value,
-          View<const int64_t> start, double scale, int64_t, double softcap, PerHead<T> sinks,
-          PerHead<T> slopes, View<T> out) {
+Error attend(Context& context, const CachedHeads& plan, In<T> query, In<T> key, In<T> value,
+             View<const int64_t> start, CacheRows rows, double scale, double softcap,
+             PerHead<T> sinks, PerHead<T> slopes, View<T> out) {
   TAPER_TRY(check_places(context, start, plan.queries, plan.capacity));
   // tasks follow the elements of the result: (batch, query, head)
   parallel_for(context.threads, plan.batch * plan.queries * plan.heads, [&](index_t task) {
@@ -89,8 +89,8 @@ Error run(Context& context, const CachedHeads& plan, In<T> query, In<T> key, In<
                   b = task / plan.heads / plan.queries, own = head / plan.sharing;
     Query<T>{plan,
              query.data() + b * plan.query.batch + head * plan.query.head + i * plan.query.row,
-             key.data() + b * plan.key.batch + own * plan.key.head,
-             value.data() + b * plan.value.batch + own * plan.value.head,
+             key.data() + rows[b] * plan.key.batch + own * plan.key.head,
+             value.data() + rows[b] * plan.value.batch + own * plan.value.head,
              static_cast<index_t>(start.data()[b]) + i,
              static_cast<T>(scale),
              static_cast<T>(softcap),
@@ -99,6 +99,29 @@ Error run(Context& context, const CachedHeads& plan, In<T> query, In<T> key, In<
         .attend(sinks ? sinks->data() + head : nullptr);
   });
   return Error::ok;
+}
+
+template <class T>
+Error run(Context& context, const CachedHeads& plan, In<T> query, In<T> key, In<T> value,
+          View<const int64_t> start, double scale, int64_t, double softcap, PerHead<T> sinks,
+          PerHead<T> slopes, View<T> out) {
+  return attend<T>(context, plan, query, key, value, start, {}, scale, softcap, sinks, slopes, out);
+}
+
+template <class T>
+Error prepare_batch(Context& context, CachedHeads& plan, In<T> query, In<T> key, In<T> value,
+                    View<const int64_t> start, View<const int64_t>, double scale, int64_t window,
+                    double softcap, PerHead<T> sinks, PerHead<T> slopes, View<T> out) {
+  return prepare<T>(context, plan, query, key, value, start, scale, window, softcap, sinks, slopes,
+                    out);
+}
+template <class T>
+Error run_batch(Context& context, const CachedHeads& plan, In<T> query, In<T> key, In<T> value,
+                View<const int64_t> start, View<const int64_t> batch, double scale, int64_t,
+                double softcap, PerHead<T> sinks, PerHead<T> slopes, View<T> out) {
+  TAPER_TRY(check_rows(context, batch, key.shape().sizes[0]));
+  return attend<T>(context, plan, query, key, value, start, CacheRows(batch), scale, softcap, sinks,
+                   slopes, out);
 }
 
 // ---- writing ----
@@ -113,19 +136,20 @@ template <class E>
 Error prepare_write(Context&, Places& plan, View<const E> cache, AnyView<const E> rows,
                     View<const int64_t>, View<E>) {
   const Shape &c = cache.shape(), &r = rows.shape();
-  plan = {c.sizes[0], c.sizes[1], r.sizes[2], c.sizes[3], c.sizes[2], head_steps(r)};
+  plan = {r.sizes[0], c.sizes[1], r.sizes[2], c.sizes[3], c.sizes[2], head_steps(r)};
   return Error::ok;
 }
 template <class E>
-Error cache_write(Context& context, const Places& plan, View<const E> cache, AnyView<const E> rows,
-                  View<const int64_t> start, View<E> out) {
+Error write(Context& context, const Places& plan, View<const E> cache, AnyView<const E> rows,
+            View<const int64_t> start, CacheRows cache_rows, View<E> out) {
   TAPER_TRY(check_places(context, start, plan.count, plan.capacity));
   copy_unless_in_place(context.threads, cache, out);
   parallel_for(context.threads, plan.batch * plan.heads, [&](index_t task) {
     const index_t b = task / plan.heads, head = task % plan.heads;
     const index_t at = static_cast<index_t>(start.data()[b]);
     const E* const from = rows.data() + b * plan.rows.batch + head * plan.rows.head;
-    E* const to = out.data() + (task * plan.capacity + at) * plan.features;
+    E* const to =
+        out.data() + ((cache_rows[b] * plan.heads + head) * plan.capacity + at) * plan.features;
     for (index_t i = 0; i < plan.count; ++i)
       for (index_t f = 0; f < plan.features; ++f)
         to[i * plan.features + f] = from[i * plan.rows.row + f * plan.rows.feature];
@@ -133,10 +157,46 @@ Error cache_write(Context& context, const Places& plan, View<const E> cache, Any
   return Error::ok;
 }
 
+template <class E>
+Error cache_write(Context& context, const Places& plan, View<const E> cache, AnyView<const E> rows,
+                  View<const int64_t> start, View<E> out) {
+  return write<E>(context, plan, cache, rows, start, {}, out);
+}
+
+// Two rows of the batch must not write to one row of the cache: which one would be last?
+Error check_distinct(Context& context, View<const int64_t> batch) {
+  const int64_t* const rows = batch.data();
+  for (index_t b = 1; b < batch.numel(); ++b)
+    for (index_t a = 0; a < b; ++a)
+      if (rows[a] == rows[b])
+        return context.fail(Error::invalid_argument,
+                            TAPER_TEXT("rows {} and {} of the batch are both row {} of the cache"),
+                            a, b, rows[a]);
+  return Error::ok;
+}
+
+template <class E>
+Error prepare_write_batch(Context& context, Places& plan, View<const E> cache,
+                          AnyView<const E> rows, View<const int64_t> start, View<const int64_t>,
+                          View<E> out) {
+  return prepare_write<E>(context, plan, cache, rows, start, out);
+}
+template <class E>
+Error cache_write_batch(Context& context, const Places& plan, View<const E> cache,
+                        AnyView<const E> rows, View<const int64_t> start, View<const int64_t> batch,
+                        View<E> out) {
+  TAPER_TRY(check_rows(context, batch, cache.shape().sizes[0]));
+  TAPER_TRY(check_distinct(context, batch));
+  return write<E>(context, plan, cache, rows, start, CacheRows(batch), out);
+}
+
 }  // namespace
 
 TAPER_KERNEL(taper_attention_cached, f32, prepare<float>, run<float>)
 TAPER_KERNEL(taper_attention_cached, f64, prepare<double>, run<double>)
+TAPER_KERNEL(taper_attention_cached_batch, f32, prepare_batch<float>, run_batch<float>)
+TAPER_KERNEL(taper_attention_cached_batch, f64, prepare_batch<double>, run_batch<double>)
 TAPER_BY_SIZE(taper_cache_write, prepare_write, cache_write)
+TAPER_BY_SIZE(taper_cache_write_batch, prepare_write_batch, cache_write_batch)
 
 }  // namespace taper::portable

@@ -33,6 +33,25 @@ inline CachedHeads cached_heads(const Shape& query, const Shape& key, const Shap
           head_steps(query), head_steps(key), head_steps(value)};
 }
 
+/// Which row of the caches a row of the batch uses.
+class CacheRows {
+ public:
+  CacheRows() = default;  ///< row b uses row b
+  explicit CacheRows(View<const int64_t> batch) : rows_(batch.data()) {}
+  index_t operator[](index_t b) const {
+    return rows_ == nullptr ? b : static_cast<index_t>(rows_[b]);
+  }
+
+ private:
+  const int64_t* rows_ = nullptr;
+};
+
+/// The caches must have the rows that `batch` names.
+inline Error check_rows(Context& context, View<const int64_t> batch, index_t rows) {
+  return check_indices(context, batch, rows, 0,
+                       TAPER_TEXT("batch names row {} of the cache, which is outside [{}, {})"));
+}
+
 /// All rows of the batch must lie inside the cache.
 inline Error check_places(Context& context, View<const int64_t> start, index_t count,
                           index_t capacity) {

@@ -1,10 +1,21 @@
 // The rules of attention over a cache: query (batch, heads, n, features), key (batch, own heads,
 // capacity, features), value (batch, own heads, capacity, values) -> (batch, n, heads, values).
+// With the argument `batch` the caches may have other rows than the query: row b uses row batch[b].
 #pragma once
 #include "taper/kernels/shapes/attention.h"
 
 namespace taper {
 namespace internal {
+
+/// A row of the caches for each row of the batch. nullptr: row b uses row b.
+template <class D>
+bool names_rows(Facts<D>& facts, const TensorType<D>* batch, const D& rows, const D& in_cache) {
+  if (batch == nullptr)
+    return facts.equal(rows, in_cache, TAPER_TEXT("there are {} rows, and {} in the cache"));
+  return facts.require(batch->dtype == DType::i64 && batch->rank == 1,
+                       TAPER_TEXT("batch must be i64 and have 1 dimension, got {}"), batch->rank) &&
+         facts.equal((*batch)[0], rows, TAPER_TEXT("batch names {} rows of the cache for {} rows"));
+}
 
 /// One position for each row of the batch.
 template <class D>
@@ -26,6 +37,51 @@ bool has_heads(Facts<D>& facts, const TensorType<D>* numbers, const TensorType<D
                      TAPER_TEXT("sinks or slopes have {} numbers for {} heads"));
 }
 
+/// The rule of writing. `batch`: nullptr if row b is row b of the cache.
+template <class D>
+bool write_cache(Facts<D>& facts, const TensorType<D>& cache, const TensorType<D>& rows,
+                 const TensorType<D>& start, const TensorType<D>* batch, TensorType<D>& out) {
+  if (!facts.require(cache.rank == 4 && rows.rank == 4,
+                     TAPER_TEXT("cache and rows need 4 dimensions (batch, heads, length, "
+                                "features), got {} and {}"),
+                     cache.rank, rows.rank) ||
+      !facts.require(cache.dtype == rows.dtype, TAPER_TEXT("cache and rows must have one dtype")) ||
+      !starts_rows(facts, start, rows[0]) || !names_rows(facts, batch, rows[0], cache[0]))
+    return false;
+  for (const int d : {1, 3})
+    if (!facts.equal(cache[d], rows[d], TAPER_TEXT("cache has extent {} where rows have {}")))
+      return false;
+  out.like(cache);
+  return true;
+}
+
+/// The rule of attention, likewise.
+template <class D>
+bool attend_to_cache(Facts<D>& facts, const TensorType<D>& query, const TensorType<D>& key,
+                     const TensorType<D>& value, const TensorType<D>& start,
+                     const TensorType<D>* batch, int64_t window, double softcap,
+                     const TensorType<D>* sinks, const TensorType<D>* slopes, TensorType<D>& out) {
+  if (!facts.require(query.rank == 4 && key.rank == 4 && value.rank == 4,
+                     TAPER_TEXT("query, key and value need 4 dimensions (batch, heads, length, "
+                                "features), got {}, {} and {}"),
+                     query.rank, key.rank, value.rank) ||
+      !attend<D>(facts, query, key, value, nullptr, false) ||
+      !facts.require(window >= 0 && softcap >= 0,
+                     TAPER_TEXT("window and softcap must not be negative")) ||
+      !starts_rows(facts, start, query[0]))
+    return false;
+  TensorType<D> keys = leading(key);
+  if (!share_heads(facts, query, keys) ||
+      !facts.equal(key[1], value[1], TAPER_TEXT("key has {} heads and value {}")) ||
+      !facts.equal(key[0], value[0], TAPER_TEXT("key has a batch of {} and value of {}")) ||
+      !names_rows(facts, batch, query[0], key[0]) || !has_heads(facts, sinks, query) ||
+      !has_heads(facts, slopes, query))
+    return false;
+  out.like(query);
+  out[1] = query[2], out[2] = query[1], out[3] = value[3];
+  return true;
+}
+
 }  // namespace internal
 
 template <>
@@ -33,19 +89,16 @@ struct Rule<ops::taper_cache_write> {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& cache, const TensorType<D>& rows,
                     const TensorType<D>& start, TensorType<D>& out) {
-    if (!facts.require(cache.rank == 4 && rows.rank == 4,
-                       TAPER_TEXT("cache and rows need 4 dimensions (batch, heads, length, "
-                                  "features), got {} and {}"),
-                       cache.rank, rows.rank) ||
-        !facts.require(cache.dtype == rows.dtype,
-                       TAPER_TEXT("cache and rows must have one dtype")) ||
-        !internal::starts_rows(facts, start, cache[0]))
-      return false;
-    for (const int d : {0, 1, 3})
-      if (!facts.equal(cache[d], rows[d], TAPER_TEXT("cache has extent {} where rows have {}")))
-        return false;
-    out.like(cache);
-    return true;
+    return internal::write_cache<D>(facts, cache, rows, start, nullptr, out);
+  }
+};
+
+template <>
+struct Rule<ops::taper_cache_write_batch> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& cache, const TensorType<D>& rows,
+                    const TensorType<D>& start, const TensorType<D>& batch, TensorType<D>& out) {
+    return internal::write_cache<D>(facts, cache, rows, start, &batch, out);
   }
 };
 
@@ -56,25 +109,20 @@ struct Rule<ops::taper_attention_cached> {
                     const TensorType<D>& value, const TensorType<D>& start, double, int64_t window,
                     double softcap, const TensorType<D>* sinks, const TensorType<D>* slopes,
                     TensorType<D>& out) {
-    if (!facts.require(query.rank == 4 && key.rank == 4 && value.rank == 4,
-                       TAPER_TEXT("query, key and value need 4 dimensions (batch, heads, length, "
-                                  "features), got {}, {} and {}"),
-                       query.rank, key.rank, value.rank) ||
-        !internal::attend<D>(facts, query, key, value, nullptr, false) ||
-        !facts.require(window >= 0 && softcap >= 0,
-                       TAPER_TEXT("window and softcap must not be negative")) ||
-        !internal::starts_rows(facts, start, query[0]))
-      return false;
-    TensorType<D> keys = internal::leading(key);
-    if (!internal::share_heads(facts, query, keys) ||
-        !facts.equal(key[1], value[1], TAPER_TEXT("key has {} heads and value {}")) ||
-        !facts.equal(query[0], key[0], TAPER_TEXT("query has a batch of {} and key of {}")) ||
-        !facts.equal(query[0], value[0], TAPER_TEXT("query has a batch of {} and value of {}")) ||
-        !internal::has_heads(facts, sinks, query) || !internal::has_heads(facts, slopes, query))
-      return false;
-    out.like(query);
-    out[1] = query[2], out[2] = query[1], out[3] = value[3];
-    return true;
+    return internal::attend_to_cache<D>(facts, query, key, value, start, nullptr, window, softcap,
+                                        sinks, slopes, out);
+  }
+};
+
+template <>
+struct Rule<ops::taper_attention_cached_batch> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& query, const TensorType<D>& key,
+                    const TensorType<D>& value, const TensorType<D>& start,
+                    const TensorType<D>& batch, double, int64_t window, double softcap,
+                    const TensorType<D>* sinks, const TensorType<D>* slopes, TensorType<D>& out) {
+    return internal::attend_to_cache<D>(facts, query, key, value, start, &batch, window, softcap,
+                                        sinks, slopes, out);
   }
 };
 

@@ -6,10 +6,13 @@
 namespace taper::eager {
 
 /// The cache (batch, heads, capacity, features) with `rows` (batch, heads, n, features) at places
-/// start[b], start[b] + 1, … of row b. `start` is i64 (batch). A place outside is an error.
+/// start[b], start[b] + 1, … of row b. `start` is i64 (batch). A place outside is an error. With
+/// `batch`, i64, the cache may have other rows: row b writes to row batch[b] of the cache, and no
+/// two write to the same one.
 inline Tensor cache_write(const Tensor& cache, const Tensor& rows, const Tensor& start,
-                          Location here = Location::current()) {
-  return call<ops::taper_cache_write>(here, cache, rows, start);
+                          const Tensor& batch = {}, Location here = Location::current()) {
+  return batch.defined() ? call<ops::taper_cache_write_batch>(here, cache, rows, start, batch)
+                         : call<ops::taper_cache_write>(here, cache, rows, start);
 }
 
 /// x cos + turned(x) sin, where `turned` makes (-b, a) of each pair (a, b) of the last dimension:
@@ -26,6 +29,7 @@ struct CachedAttentionOptions {
   double softcap = 0;  ///< scores become softcap tanh(score / softcap); 0: they do not
   Tensor sinks;        ///< (heads): one more score per head, without a value
   Tensor slopes;       ///< (heads): slope * (key's position - query's) is added to a score (ALiBi)
+  Tensor batch;        ///< i64 (batch): row b reads row batch[b] of the caches; none: row b
 };
 
 /// softmax(scores) value over a cache, for n queries at positions start[b], start[b] + 1, …:
@@ -36,6 +40,10 @@ struct CachedAttentionOptions {
 inline Tensor attention_cached(const Tensor& query, const Tensor& key, const Tensor& value,
                                const Tensor& start, const CachedAttentionOptions& options,
                                Location here = Location::current()) {
+  if (options.batch.defined())
+    return call<ops::taper_attention_cached_batch>(here, query, key, value, start, options.batch,
+                                                   options.scale, options.window, options.softcap,
+                                                   options.sinks, options.slopes);
   return call<ops::taper_attention_cached>(here, query, key, value, start, options.scale,
                                            options.window, options.softcap, options.sinks,
                                            options.slopes);

@@ -167,6 +167,43 @@ TEST(cached_attention, gives_a_query_the_same_bits_alone_and_in_company) {
   }
 }
 
+/// A cache with more rows than the batch, whose other rows are NaN: nobody may read them.
+Array among_others(const Array& cache, const std::vector<int64_t>& batch, index_t rows) {
+  Array all({rows, cache.size(1), cache.size(2), cache.size(3)}, NAN);
+  const index_t row = cache.numel() / cache.size(0);
+  for (index_t b = 0; b < cache.size(0); ++b)
+    for (index_t i = 0; i < row; ++i)
+      all[batch[static_cast<size_t>(b)] * row + i] = cache[b * row + i];
+  return all;
+}
+
+std::vector<const Kernel*> batch_kernels() {
+  std::vector<const Kernel*> all = kernels_of(ops::taper_attention_cached_batch);
+  all.push_back(&portable::taper_attention_cached_batch_f32);
+  return all;
+}
+
+TEST(cached_attention, gives_the_same_bits_in_any_rows_of_the_caches) {
+  const std::vector<std::vector<int64_t>> rows = {{2}, {4, 0, 3}};
+  const std::vector<const Kernel*> plain = kernels(), chosen = batch_kernels();
+  ASSERT_EQ(plain.size(), chosen.size());
+  for (const Case& c : cases())
+    for (const auto& batch : rows) {
+      if (c.batch != static_cast<index_t>(batch.size())) continue;
+      for (size_t i = 0; i < plain.size(); ++i) {
+        Array y({c.batch, c.queries, c.heads, c.values}, 77);
+        const Array q = c.query(), sinks = c.by_head(4), slopes = c.by_head(5),
+                    k = among_others(c.key(), batch, 5), v = among_others(c.value(), batch, 5);
+        const Starts start(c.start), of_cache(batch);
+        call(*chosen[i],
+             {slot(q), slot(k), slot(v), slot(&start.ref), slot(&of_cache.ref), slot(c.scale),
+              slot(c.window), slot(c.softcap), c.sinks ? slot(sinks) : absent(),
+              c.slopes ? slot(slopes) : absent(), slot(y)});
+        EXPECT_EQ(y.values(), attend(*plain[i], c).values()) << chosen[i]->name;
+      }
+    }
+}
+
 /// How `run` ends with these places.
 template <class Slots>
 Error run(const Kernel& kernel, const Slots& slots, ErrorInfo& info) {
@@ -207,6 +244,56 @@ TEST(cached_attention, refuses_places_outside_the_cache) {
       EXPECT_EQ(run(*kernel, slots, info), Error::invalid_argument)
           << kernel->name << ", " << place;
     }
+}
+
+TEST(cached_attention, refuses_rows_that_the_caches_lack) {
+  for (const Kernel* kernel : batch_kernels())
+    for (const int64_t row : {int64_t{-1}, int64_t{5}, INT64_MAX, INT64_MIN}) {
+      const Array q({2, 4, 1, 8}), k({5, 2, 16, 8}), y({2, 1, 4, 8});
+      const Starts start({0, 0}), batch({0, row});
+      const Slot slots[] = {slot(q),          slot(k),   slot(k),          slot(&start.ref),
+                            slot(&batch.ref), slot(1.0), slot(int64_t{0}), slot(0.0),
+                            absent(),         absent(),  slot(y)};
+      ErrorInfo info;
+      EXPECT_EQ(run(*kernel, slots, info), Error::invalid_argument) << kernel->name;
+      EXPECT_STREQ(info.message, "batch names row {} of the cache, which is outside [{}, {})");
+      EXPECT_EQ(info.values[0], row);
+    }
+}
+
+TEST(cache_write, writes_to_the_rows_that_it_is_told) {
+  Array cache = Array::random({4, 3, 7, 4}, 1);
+  std::vector<float> want = cache.values();
+  const Array rows = Array::random({2, 3, 2, 4}, 2);
+  const Starts start({5, 0}), batch({3, 1});
+  for (index_t b = 0; b < 2; ++b)
+    for (index_t h = 0; h < 3; ++h)
+      for (index_t i = 0; i < 2 * 4; ++i) {
+        const index_t place = (batch.values[static_cast<size_t>(b)] * 3 + h) * 7 +
+                              start.values[static_cast<size_t>(b)];
+        want[static_cast<size_t>(place * 4 + i)] = rows[(b * 3 + h) * 8 + i];
+      }
+  call(portable::taper_cache_write_batch_b4,
+       {slot(cache), slot(rows), slot(&start.ref), slot(&batch.ref), slot(cache)});
+  EXPECT_EQ(cache.values(), want);
+}
+
+TEST(cache_write, leaves_the_cache_alone_if_a_row_is_wrong) {
+  Array cache = Array::random({3, 1, 4, 2}, 1);
+  const std::vector<float> before = cache.values();
+  const Array rows = Array::random({2, 1, 2, 2}, 2);
+  const auto refusal = [&](std::vector<int64_t> places, std::vector<int64_t> of_cache) {
+    const Starts start(std::move(places)), batch(std::move(of_cache));
+    const Slot slots[] = {slot(cache), slot(rows), slot(&start.ref), slot(&batch.ref), slot(cache)};
+    ErrorInfo info;
+    EXPECT_EQ(run(portable::taper_cache_write_batch_b4, slots, info), Error::invalid_argument);
+    EXPECT_EQ(cache.values(), before);
+    return std::string(info.message);
+  };
+  EXPECT_EQ(refusal({0, 0}, {0, 3}), "batch names row {} of the cache, which is outside [{}, {})");
+  EXPECT_EQ(refusal({0, 0}, {-1, 0}), "batch names row {} of the cache, which is outside [{}, {})");
+  EXPECT_EQ(refusal({0, 0}, {2, 2}), "rows {} and {} of the batch are both row {} of the cache");
+  EXPECT_EQ(refusal({0, 3}, {0, 1}), "start {} is outside [{}, {}): the cache is full");
 }
 
 TEST(cache_write, writes_rows_at_the_place_of_each_row_of_the_batch) {
