@@ -66,9 +66,10 @@ Cache::Cache(int64_t batch, int64_t heads, int64_t capacity, int64_t features)
   set_names();
 }
 
-void Cache::write(const Tensor& keys, const Tensor& values, const Tensor& start) {
-  key.copy_(cache_write(key, keys, start));
-  value.copy_(cache_write(value, values, start));
+void Cache::write(const Tensor& keys, const Tensor& values, const Tensor& start,
+                  const Tensor& batch) {
+  key.copy_(cache_write(key, keys, start, batch));
+  value.copy_(cache_write(value, values, start, batch));
 }
 
 Attention::Attention(const Config& c, const Weights& weights, int64_t layer,
@@ -152,11 +153,14 @@ Tensor Attention::attend(const Tensor& queries, const Step& step) {
   const Tensor& bias = config_.is_windowed(layer_) && step.jumping_window.defined()
                            ? step.jumping_window
                            : step.score_bias;
-  if (!bias.defined())
-    return attention_cached(queries, cache.key, cache.value, step.start, scores());
+  if (!bias.defined()) {
+    CachedAttentionOptions options = scores();
+    options.batch = step.batch;
+    return attention_cached(queries, cache.key, cache.value, step.start, options);
+  }
   const bool shares_keys = config_.kv_heads != config_.heads;
-  return scaled_dot_product_attention(queries, cache.key, cache.value, bias, 0, false,
-                                      config_.attention_scale, shares_keys)
+  return scaled_dot_product_attention(queries, rows_of(cache.key, step), rows_of(cache.value, step),
+                                      bias, 0, false, config_.attention_scale, shares_keys)
       .transpose(1, 2);
 }
 
@@ -186,7 +190,7 @@ Tensor Attention::forward(const Tensor& x, const Step& step) {
   const Rotation& rotation = step.rotation_of(config_, layer_);
   const Tensor queries = by_temperature(rotate(heads.q.transpose(1, 2), rotation), step);
   const Tensor keys = rotate(heads.k.transpose(1, 2), rotation);
-  cache.write(keys, heads.v.transpose(1, 2), step.start);
+  cache.write(keys, heads.v.transpose(1, 2), step.start, step.batch);
   const Tensor y = attend(queries, step);
   return out(y.reshape({x.size(0), x.size(1), config_.heads * config_.head_dim}));
 }

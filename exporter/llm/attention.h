@@ -13,8 +13,9 @@ class Cache : public nn::Module {
   Cache(int64_t batch, int64_t heads, int64_t capacity, int64_t features);
   Tensor key, value;
   TAPER_LAYER(key, value)
-  /// Writes those of new tokens: (batch, heads, n, features).
-  void write(const Tensor& keys, const Tensor& values, const Tensor& start);
+  /// Writes those of new tokens: (batch, heads, n, features). `batch` is that of a Step.
+  void write(const Tensor& keys, const Tensor& values, const Tensor& start,
+             const Tensor& batch = {});
 };
 
 /// f32 zeros that take no memory until they are written.

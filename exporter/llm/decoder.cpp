@@ -79,7 +79,8 @@ Step Decoder::step(const Tensor& ids, const Tensor& start) const {
           local_rotary_.at(positions),
           relative_bias ? score_bias(positions) : Tensor(),
           {},
-          jumping_window(positions)};
+          jumping_window(positions),
+          {}};
 }
 
 /// Of the whole cache: later positions are hidden.
@@ -126,7 +127,7 @@ Decoder::Result Decoder::forward(const Tensor& ids, const Tensor& start,
     if (options.keep_hidden) result.hidden.push_back(x);
   };
   Step now = step(ids, start);
-  now.source_last = options.source_last;
+  now.source_last = options.source_last, now.batch = options.batch;
   Tensor x = embed(ids, now, options.features);
   keep(x);
   for (const auto& layer : layers) {

@@ -29,6 +29,9 @@ struct DecoderOptions {
   bool all_logits = false;   ///< of every new token, else only of the last one
   bool keep_hidden = false;  ///< fills `hidden`
   Tensor source_last;        ///< see Step; only for models that read a source
+  /// i64 (batch): the row of the caches, out of `config.batch`, that each row of `ids` uses. All
+  /// differ. Undefined: row b uses row b, and there are as many.
+  Tensor batch;
   /// (m, hidden): they take the places of the image tokens of this call, row by row. A call with
   /// more of these tokens is an error.
   Tensor features;

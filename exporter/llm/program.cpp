@@ -1,6 +1,8 @@
 #include "taper/exporter/llm/program.h"
 
 #include <algorithm>
+#include <functional>
+#include <vector>
 
 #include "taper/runtime/extension/module/module.h"
 
@@ -17,49 +19,67 @@ Dim tokens_of(const Config& config, int64_t longest) {
   return chunk == 1 ? Dim(1) : Dim::symbol("n", 1, chunk);
 }
 
-/// `run(ids, start, options)` gives the logits.
-template <class Run>
-void add_decoder_methods(Exporter& exporter, const Config& config, const ProgramOptions& options,
-                         const Run& run) {
-  const Dim batch(config.batch);
-  const auto add = [&](const char* name, bool all, int64_t longest) {
-    const Dim n = tokens_of(config, longest);
-    exporter.method(name,
-                    [run, all](const Tensor& ids, const Tensor& start) {
-                      const eager::NoGrad guard;
-                      DecoderOptions of_call;
-                      of_call.all_logits = all;
-                      return run(ids, start, of_call);
-                    },
-                    {input("ids", {batch, n}, DType::i64), input("start", {batch}, DType::i64)},
-                    {"logits"});
+/// Calls a decoder, or a model that has one.
+using Run = std::function<Tensor(const Tensor& ids, const Tensor& start, const DecoderOptions&)>;
+
+/// A method that takes ids (batch, n). With `by_row` it also takes their rows of the caches.
+void add_method(Exporter& exporter, const char* name, const Dim& batch, const Dim& n, bool by_row,
+                const DecoderOptions& of_call, const char* result, const Run& run) {
+  std::vector<InputSpec> inputs = {input("ids", {batch, n}, DType::i64),
+                                   input("start", {batch}, DType::i64)};
+  if (by_row) inputs.push_back(input("rows", {batch}, DType::i64));
+  exporter.method(name,
+                  [=](const std::vector<Tensor>& given) {
+                    const eager::NoGrad guard;
+                    DecoderOptions options = of_call;
+                    if (by_row) options.batch = given[2];
+                    return run(given[0], given[1], options);
+                  },
+                  inputs, {result});
+}
+
+void add_logits_methods(Exporter& exporter, const Config& config, const ProgramOptions& options,
+                        const Run& run) {
+  const Dim batch(options.by_row ? 1 : config.batch);
+  const auto add = [&](const char* name, const Dim& rows, const Dim& n, bool all) {
+    DecoderOptions of_call;
+    of_call.all_logits = all;
+    add_method(exporter, name, rows, n, options.by_row, of_call, "logits", run);
   };
-  add("forward", false, options.chunk);
+  add("forward", batch, tokens_of(config, options.chunk), false);
+  if (options.by_row)
+    add("decode", config.batch == 1 ? Dim(1) : Dim::symbol("batch", 1, config.batch), 1, false);
   const int64_t chunk_of_all = options.all_logits_chunk;
-  if (options.all_logits) add("forward_all", true, chunk_of_all > 0 ? chunk_of_all : options.chunk);
+  if (options.all_logits)
+    add("forward_all", batch, tokens_of(config, chunk_of_all > 0 ? chunk_of_all : options.chunk),
+        true);
+}
+
+void refuse_rows(const ProgramOptions& options) {
+  if (options.by_row)
+    throw ExportError("a model that reads a source or images has caches for one text");
 }
 
 }  // namespace
 
 void add_methods(Exporter& exporter, Decoder& decoder, const ProgramOptions& options) {
-  add_decoder_methods(exporter, decoder.config, options,
-                      [&](const Tensor& ids, const Tensor& start, const DecoderOptions& of_call) {
-                        return decoder(ids, start, of_call).logits;
-                      });
+  const Config& config = decoder.config;
+  add_logits_methods(exporter, config, options,
+                     [&](const Tensor& ids, const Tensor& start, const DecoderOptions& of_call) {
+                       return decoder(ids, start, of_call).logits;
+                     });
   if (!options.states) return;
-  const Dim batch(decoder.config.batch), n = tokens_of(decoder.config, options.chunk);
-  exporter.method("states",
-                  [&](const Tensor& ids, const Tensor& start) {
-                    const eager::NoGrad guard;
-                    DecoderOptions of_call;
-                    of_call.all_logits = of_call.keep_hidden = true;
-                    return decoder(ids, start, of_call).hidden.back();
-                  },
-                  {input("ids", {batch, n}, DType::i64), input("start", {batch}, DType::i64)},
-                  {"states"});
+  DecoderOptions of_call;
+  of_call.all_logits = of_call.keep_hidden = true;
+  add_method(exporter, "states", options.by_row ? 1 : config.batch,
+             tokens_of(config, options.chunk), options.by_row, of_call, "states",
+             [&](const Tensor& ids, const Tensor& start, const DecoderOptions& with) {
+               return decoder(ids, start, with).hidden.back();
+             });
 }
 
 void add_methods(Exporter& exporter, Seq2Seq& model, const ProgramOptions& options) {
+  refuse_rows(options);
   const Config& source = model.config.encoder;
   const Dim batch(source.batch);
   if (model.config.features > 0)
@@ -73,13 +93,14 @@ void add_methods(Exporter& exporter, Seq2Seq& model, const ProgramOptions& optio
         {input("ids", {batch, Dim::symbol("m", 1, source.capacity)}, DType::i64),
          input("lengths", {batch}, DType::i64)},
         {"last"});
-  add_decoder_methods(exporter, model.config.decoder, options,
-                      [&](const Tensor& ids, const Tensor& start, const DecoderOptions& of_call) {
-                        return model(ids, start, of_call).logits;
-                      });
+  add_logits_methods(exporter, model.config.decoder, options,
+                     [&](const Tensor& ids, const Tensor& start, const DecoderOptions& of_call) {
+                       return model(ids, start, of_call).logits;
+                     });
 }
 
 void add_methods(Exporter& exporter, VisionLanguage& model, const ProgramOptions& options) {
+  refuse_rows(options);
   Decoder& decoder = *model.decoder;
   add_methods(exporter, decoder, options);
   const ImageConfig& image = model.config.image;

@@ -4,6 +4,12 @@
 //
 // n is at most `chunk`; a longer text goes in by pieces. Caches are states of the session. `start`
 // is a value: a new token prepares nothing again, and a rewind is a smaller start.
+//
+// With ProgramOptions::by_row the caches hold several texts, and a call says which of them it goes
+// on with. `forward` takes one text, `decode` a token of each of several ones:
+//
+//   forward  ids i64 (1, n), start i64 (1), rows i64 (1) -> logits f32 (1, 1, vocabulary)
+//   decode   ids i64 (r, 1), start i64 (r), rows i64 (r) -> logits f32 (r, 1, vocabulary)
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -23,6 +29,9 @@ struct ProgramOptions {
   /// Adds the method `states` to a decoder's: the last state of every token, which embeddings are
   /// made of.
   bool states = false;
+  /// The methods of a decoder take the rows of the caches that they use, out of `config.batch`; and
+  /// there is the method `decode`.
+  bool by_row = false;
 };
 
 /// Traces the methods.

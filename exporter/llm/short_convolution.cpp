@@ -7,12 +7,6 @@ namespace taper::llm {
 
 using namespace eager;
 
-Tensor kept(const Tensor& state, const Step& step) {
-  Tensor goes_on = ne(step.start, 0).to(state.dtype());
-  while (goes_on.rank() < state.rank()) goes_on = goes_on.unsqueeze(-1);
-  return state * goes_on;
-}
-
 ShortConvolution::ShortConvolution(const Config& c, const Weights& weights, int64_t channels)
     : filter(weights.vector({channels, 1, c.kernel})),
       bias(weights.vector_if({channels}, "bias")),
@@ -24,7 +18,7 @@ ShortConvolution::ShortConvolution(const Config& c, const Weights& weights, int6
 
 Tensor ShortConvolution::forward(const Tensor& x, const Step& step) {
   const Tensor all = cat({kept(state, step), x.transpose(1, 2)}, -1);
-  state.copy_(narrow(all, -1, x.size(1), kernel_ - 1));
+  keep(state, narrow(all, -1, x.size(1), kernel_ - 1), step);
   return conv1d(all, filter, bias, {1}, {0}, {1}, channels_).transpose(1, 2);
 }
 

@@ -5,9 +5,6 @@
 
 namespace taper::llm {
 
-/// Zeros in place of a row's state where a new text begins, at position 0.
-Tensor kept(const Tensor& state, const Step& step);
-
 /// Each channel by itself: y_t = Σ_i filter_i x_(t - kernel + 1 + i) + bias.
 class ShortConvolution : public nn::Module {
  public:

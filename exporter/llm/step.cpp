@@ -44,4 +44,18 @@ Tensor rotate(const Tensor& x, const Rotation& r) {
   return cat({first, narrow(x, -1, turned, features - turned)}, -1);
 }
 
+Tensor rows_of(const Tensor& state, const Step& step) {
+  return step.batch.defined() ? index_select(state, 0, step.batch) : state;
+}
+
+Tensor kept(const Tensor& state, const Step& step) {
+  Tensor goes_on = ne(step.start, 0).to(state.dtype());
+  while (goes_on.rank() < state.rank()) goes_on = goes_on.unsqueeze(-1);
+  return rows_of(state, step) * goes_on;
+}
+
+void keep(Tensor& state, const Tensor& rows, const Step& step) {
+  state.copy_(step.batch.defined() ? index_copy(state, 0, step.batch, rows) : rows);
+}
+
 }  // namespace taper::llm

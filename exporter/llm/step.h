@@ -35,6 +35,7 @@ struct Step {
   Tensor score_bias;      ///< f32 (batch, heads, n, capacity), in place of positions; or undefined
   Tensor source_last;     ///< i64 (batch): the last position of a source, for cross attention
   Tensor jumping_window;  ///< f32 (batch, 1, n, capacity): of windows that jump; or undefined
+  Tensor batch;  ///< i64 (batch): the row of the caches that each row uses; undefined: its own
 
   const Rotation& rotation_of(const Config& config, int64_t layer) const {
     static const Rotation none;
@@ -42,5 +43,12 @@ struct Step {
     return config.is_windowed(layer) && local_rotation.defined() ? local_rotation : rotation;
   }
 };
+
+/// The rows of a state that the rows of a call use: (batch, …).
+Tensor rows_of(const Tensor& state, const Step& step);
+/// The same with zeros where a new text begins, at position 0.
+Tensor kept(const Tensor& state, const Step& step);
+/// Writes these rows of a state.
+void keep(Tensor& state, const Tensor& rows, const Step& step);
 
 }  // namespace taper::llm

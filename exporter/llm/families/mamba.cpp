@@ -48,7 +48,7 @@ class Mixer : public nn::Module {
     const Tensor factors = cat({first, exp(dt * a)}, 1),
                  terms = cat({first, dt * b * x.unsqueeze(-1)}, 1);
     const Tensor all = linear_recurrence(factors, terms, 1), h = narrow(all, 1, 1, x.size(1));
-    state.copy_(narrow(all, 1, x.size(1), 1));
+    keep(state, narrow(all, 1, x.size(1), 1), step);
     return sum(h * c, {3}) + x * d;
   }
 

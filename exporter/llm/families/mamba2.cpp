@@ -84,17 +84,18 @@ class Mixer2 : public nn::Module {
     const Tensor at = step.positions.unsqueeze(1);
     const Scan s{heads * dt.transpose(1, 2).unsqueeze(-1), cumsum(dt * a, 1).transpose(1, 2),
                  of_heads(b), of_heads(c), gt(at.unsqueeze(2), at.unsqueeze(3))};
-    const Tensor y = read(s, kept(state, step)) + heads * d.unsqueeze(-1).unsqueeze(-1);
+    const Tensor y = read(s, step) + heads * d.unsqueeze(-1).unsqueeze(-1);
     return y.transpose(1, 2).reshape({x.size(0), x.size(1), config_.inner});
   }
 
   /// What the new tokens see of each other and of the state, which then moves behind them.
-  Tensor read(const Scan& s, const Tensor& before) {
+  Tensor read(const Scan& s, const Step& step) {
+    const Tensor before = kept(state, step);
     const Tensor among = matmul(matmul(s.c, s.b.transpose(2, 3)) * kept_between(s), s.x);
     const Tensor of_state = matmul(s.c, before.transpose(2, 3)) * exp(s.decay).unsqueeze(-1);
     const Tensor all = narrow(s.decay, 2, s.decay.size(2) - 1, 1);  // (batch, heads, 1)
     const Tensor left = s.b * exp(all - s.decay).unsqueeze(-1);
-    state.copy_(before * exp(all).unsqueeze(-1) + matmul(s.x.transpose(2, 3), left));
+    keep(state, before * exp(all).unsqueeze(-1) + matmul(s.x.transpose(2, 3), left), step);
     return among + of_state;
   }
 

@@ -3,7 +3,6 @@
 #include "taper/exporter/llm/attention.h"
 #include "taper/exporter/llm/decoder.h"
 #include "taper/exporter/llm/families.h"
-#include "taper/exporter/llm/short_convolution.h"
 
 namespace taper::llm {
 namespace {
@@ -20,7 +19,7 @@ class TimeShift : public nn::Module {
   Tensor forward(const Tensor& x, const Step& step) {
     const Dim n = x.size(1);
     const Tensor all = cat({kept(state, step), x}, 1);
-    state.copy_(narrow(all, 1, n, 1));
+    keep(state, narrow(all, 1, n, 1), step);
     return narrow(all, 1, 0, n);
   }
 };
@@ -59,8 +58,8 @@ class WeightedMean : public nn::Module {
     const Tensor factor = exp(before + decay - after), power = exp(keys - after);
     const Tensor all_sums = recurrence(factor, power * values, kept(sums, step)),
                  all_counts = recurrence(factor, power, kept(counts, step));
-    sums.copy_(narrow(all_sums, 1, n, 1)), counts.copy_(narrow(all_counts, 1, n, 1));
-    peak.copy_(narrow(peaks, 1, n, 1));
+    keep(sums, narrow(all_sums, 1, n, 1), step), keep(counts, narrow(all_counts, 1, n, 1), step);
+    keep(peak, narrow(peaks, 1, n, 1), step);
 
     const Tensor now = keys + first, top = maximum(before, now);
     const Tensor old = exp(before - top), own = exp(now - top);
@@ -72,7 +71,7 @@ class WeightedMean : public nn::Module {
   /// A new text has none yet.
   Tensor peak_before(const Step& step) const {
     const Tensor is_new = eq(step.start, 0).unsqueeze(-1).unsqueeze(-1);
-    return masked_fill(peak, is_new, -1e30);
+    return masked_fill(rows_of(peak, step), is_new, -1e30);
   }
   /// max(k_t, peak_(t-1) + decay), which is a running maximum of k_t - t decay.
   Tensor peaks_of(const Tensor& keys, const Tensor& start, const Step& step) const {
