@@ -48,6 +48,7 @@ void write_program(const std::string& path, const std::string& program,
   LoadOptions load;
   load.capacity = options.context, load.lora = options.lora;
   if (options.context == 0) load.most_capacity = default_context;
+  load.batch = options.rows;
   const Model model = llm::load(path, load);
   Exporter exporter;
   const std::vector<io::Asset> assets = text_assets(path, model.config);
@@ -60,7 +61,8 @@ void write_program(const std::string& path, const std::string& program,
               {.chunk = chunk,
                .all_logits = options.draft,
                .all_logits_chunk = draft_chunk,
-               .states = options.states});
+               .states = options.states,
+               .by_row = options.rows > 1});
   ExportOptions written;
   written.exact = options.exact, written.quiet = true, written.debug = false;
   written.stage = options.stage, written.before_passes = options.before_passes;

@@ -19,14 +19,16 @@ struct TextModelOptions {
   bool draft = false;   ///< for GenerateOptions::draft: the program gives the logits of guesses
   bool states = false;  ///< for embeddings: the program gives the states of tokens
   std::string lora;     ///< LoadOptions::lora
+  /// Texts that the caches hold, which the program takes together: see LanguageModel::rows.
+  int64_t rows = 1;
   const Threads* threads = nullptr;
   /// Edits the graphs before they become a program (ExportOptions::before_passes).
   std::function<void(const std::vector<ir::Graph*>&)> before_passes;
   std::function<void(const std::string&)> stage;  ///< told what begins: loading, tracing, …
 };
 
-/// Loads a program, or makes one of the model's file and loads that. A program has the context and
-/// the exactness that it was exported with, and takes no `lora` and no `before_passes`. Throws
+/// Loads a program, or makes one of the model's file and loads that. A program has the context, the
+/// rows and the exactness that it was exported with, and takes no `lora` and no `before_passes`. Throws
 /// ExportError, which names the file.
 LanguageModel load_text_model(const std::string& path, const TextModelOptions& options = {});
 

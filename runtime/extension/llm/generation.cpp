@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "taper/runtime/extension/llm/draft.h"
@@ -40,6 +41,15 @@ struct Generation::Parts {
   }
 
   void step();
+  bool begin_step();
+  void note_time();
+  void end_step(const NextToken& read);
+  /// Does a part of a step. What it throws ends the answer.
+  template <class Part>
+  void guard(Part part);
+  index_t unread() const { return static_cast<index_t>(all.size()) - sequence.position(); }
+  bool reads_prompt() const { return unread() > 1; }
+  bool reads_one_token() const { return unread() == 1 && (options.draft == nullptr || ids.empty()); }
   bool read();
   bool read_with_guesses();
   bool take(Result<Span<float>> rows);
@@ -87,11 +97,12 @@ bool Generation::Parts::take(Result<Span<float>> rows) {
 // A chunk of what the model has not read: the prompt, or the last token.
 bool Generation::Parts::read() {
   guesses.clear();
-  const index_t first = sequence.position(), rest = static_cast<index_t>(all.size()) - first;
+  const index_t first = sequence.position(), rest = unread();
   if (rest == 1 && !ids.empty() && options.draft != nullptr && read_with_guesses()) return true;
   if (finish != Finish::none) return false;
+  const int64_t most = options.prompt_piece > 0 ? options.prompt_piece : sequence.chunk();
   // too many tokens go in at once, so that `append` says so
-  const index_t count = rest > sequence.room() ? rest : std::min<index_t>(rest, sequence.chunk());
+  const index_t count = rest > sequence.room() ? rest : std::min<index_t>(rest, most);
   if (!take(sequence.append(span_of(all).part(first, count), options.cancel))) return false;
   if (ids.empty()) statistics.prompt_seconds = seconds_since(start);
   return count == rest;
@@ -143,11 +154,42 @@ void Generation::Parts::write() {
   if (rows > 1) sequence.rewind(static_cast<int64_t>(all.size()) - 1);
 }
 
-void Generation::Parts::step() {
+// False: it ends here.
+bool Generation::Parts::begin_step() {
   piece.clear();
-  if (is_cancelled()) return end(Finish::cancelled);
+  if (is_cancelled()) end(Finish::cancelled);
+  return finish == Finish::none;
+}
+
+void Generation::Parts::step() {
+  if (!begin_step()) return;
   if (read()) write();
+  note_time();
+}
+
+// The last token was read together with those of other answers.
+void Generation::Parts::end_step(const NextToken& read) {
+  guesses.clear();
+  if (take(read.error == Error::ok ? Result<Span<float>>(read.logits) : read.error)) {
+    if (ids.empty()) statistics.prompt_seconds = seconds_since(start);
+    write();
+  }
+  note_time();
+}
+
+void Generation::Parts::note_time() {
   if (!ids.empty()) statistics.answer_seconds = seconds_since(start) - statistics.prompt_seconds;
+}
+
+template <class Part>
+void Generation::Parts::guard(Part part) {
+  try {
+    part();
+  } catch (const std::exception& thrown) {
+    sequence.rewind(0);  // what it has read is not known
+    error = Error::out_of_memory, message = thrown.what();
+    end(Finish::failed);
+  }
 }
 
 Generation::Generation(Sequence& sequence, std::vector<TokenId> prompt, GenerateOptions options)
@@ -160,6 +202,27 @@ bool Generation::step() {
   if (parts_->finish != Finish::none) return parts_->piece.clear(), false;
   return parts_->step(), true;
 }
+bool Generation::reads_prompt() const { return parts_->reads_prompt(); }
+
+void step_each(Span<Generation* const> answers) {
+  std::vector<Generation::Parts*> together;
+  std::vector<NextToken> next;
+  for (const Generation* answer : answers) {
+    Generation::Parts& p = *answer->parts_;
+    if (p.finish != Finish::none) {
+      p.piece.clear();
+    } else if (!p.reads_one_token()) {
+      p.guard([&] { p.step(); });
+    } else if (p.begin_step()) {
+      together.push_back(&p);
+      next.push_back({&p.sequence, p.all.back(), Error::ok, {}});
+    }
+  }
+  Sequence::append_each(next);
+  for (size_t i = 0; i < next.size(); ++i)
+    together[i]->guard([&] { together[i]->end_step(next[i]); });
+}
+
 std::string_view Generation::piece() const { return parts_->piece; }
 Finish Generation::finish() const { return parts_->finish; }
 const std::string& Generation::text() const { return parts_->text; }

@@ -3,6 +3,8 @@
 ///   taper::llm::Generation answer(sequence, prompt, options);
 ///   while (answer.step()) std::cout << answer.piece() << std::flush;
 ///   if (answer.error() != taper::Error::ok) return fail(answer.message());
+///
+/// Several answers at once are quicker together: `step_each`.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -28,6 +30,9 @@ struct GenerateOptions {
   /// Guesses tokens, which the model reads at once; null: none. The answer has the same tokens. Has
   /// no effect on a model without `has_all_logits`, or one that cannot rewind.
   std::shared_ptr<Draft> draft;
+  /// The most tokens of the prompt that a step reads; 0: `Sequence::chunk`. Fewer make a step
+  /// shorter, and all steps together longer.
+  int64_t prompt_piece = 0;
   /// Special tokens are a part of the text, such as those around calls of tools.
   bool shows_special_tokens = false;
   /// Another thread ends the answer by setting it. It outlives the generation.
@@ -71,6 +76,8 @@ class Generation {
   /// Reads a chunk of the prompt, or writes a token: the model computes once. False if the answer
   /// has ended before.
   bool step();
+  /// Whether the next step reads a piece of the prompt. Else it is that of a single token.
+  bool reads_prompt() const;
   /// The text that the last step added, in whole characters. Often empty: a step may read the
   /// prompt, or its text may wait for the rest of a character or of a stop string.
   std::string_view piece() const;
@@ -83,8 +90,15 @@ class Generation {
   const std::string& message() const;
 
  private:
+  friend void step_each(Span<Generation* const> answers);
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };
+
+/// Does a step of each of these answers, with the same results as `step`. Those that read a single
+/// token do it in one call of the model, if they share a session (`LanguageModel::rows`). Answers
+/// come and go between two calls. What a step throws, such as std::bad_alloc or the exception of a
+/// hook, ends its answer with an error.
+void step_each(Span<Generation* const> answers);
 
 }  // namespace taper::llm

@@ -8,10 +8,6 @@
 namespace taper::llm {
 namespace {
 
-bool is_tensor(const TensorRef& t, DType dtype, int rank) {
-  return t.shape != nullptr && t.dtype == dtype && t.shape->rank == rank;
-}
-
 Module module_of(const std::string& path, KernelSet kernels, ModuleOptions options) {
   std::string why;
   options.message = &why;
@@ -40,13 +36,42 @@ TextParts text_of(const Module& module) {
 
 }  // namespace
 
-int64_t chunk_of(const Method& method, const char* name) {
-  const TensorRef ids = method.input(0), start = method.input(1);
-  if (method.input_count() != 2 || method.output_count() < 1 || !is_tensor(ids, DType::i64, 2) ||
-      !is_tensor(start, DType::i64, 1) || ids.shape->sizes[0] != 1 || start.shape->sizes[0] != 1)
-    refuse(std::string("its method `") + name +
-           "` does not take ids (1, n) and start (1), both i64");
-  return ids.shape->sizes[1];
+void LanguageModel::Parts::open() {
+  const auto look_at = [&](const char* name) {
+    const Result<Method> method = module.method(name);
+    if (!method.ok()) throw Failure{method.error(), module.message()};
+    return row_method(method.value(), name);
+  };
+  const RowMethod forward = look_at(method_name);
+  if (forward.rows != 1)
+    refuse(std::string("its method `") + method_name + "` takes " + std::to_string(forward.rows) +
+           " texts at once; Taper wants one");
+  chunk = forward.chunk;
+  if (forward.by_row) {
+    const RowMethod decode = look_at(decode_name);
+    const TensorRef logits = decode.method.output(0);
+    if (!decode.by_row || decode.chunk != 1 || logits.shape == nullptr || logits.shape->rank != 3)
+      refuse(std::string("its method `") + decode_name +
+             "` does not take a token of each row, and give logits");
+    rows = decode.rows, vocabulary = logits.shape->sizes[2];
+  }
+  first = std::make_shared<RowSession>(module, rows);
+}
+
+TakenRow LanguageModel::Parts::take_row() const {
+  const std::lock_guard lock(making);
+  if (const int64_t row = first->take_row(); row >= 0) return {first, row};
+  others.erase(std::remove_if(others.begin(), others.end(), [](auto& s) { return s.expired(); }),
+               others.end());
+  for (const std::weak_ptr<RowSession>& other : others) {
+    std::shared_ptr<RowSession> session = other.lock();
+    if (session == nullptr) continue;
+    if (const int64_t row = session->take_row(); row >= 0) return {std::move(session), row};
+  }
+  auto session = std::make_shared<RowSession>(module, rows, threads);
+  others.push_back(session);
+  const int64_t row = session->take_row();
+  return {std::move(session), row};
 }
 
 Result<LanguageModel> LanguageModel::load(const std::string& path, KernelSet kernels,
@@ -56,9 +81,7 @@ Result<LanguageModel> LanguageModel::load(const std::string& path, KernelSet ker
     return naming(path, [&] {
       TextParts text = text_of(module);
       auto parts = std::make_shared<Parts>(std::move(module), std::move(text), options.threads);
-      const Result<Method> method = parts->module.method(method_name);
-      if (!method.ok()) throw Failure{method.error(), parts->module.message()};
-      parts->chunk = chunk_of(method.value(), method_name);
+      parts->open();
       return LanguageModel(std::move(parts));
     });
   });
@@ -67,6 +90,11 @@ Result<LanguageModel> LanguageModel::load(const std::string& path, KernelSet ker
 const TextParts& LanguageModel::text() const { return parts_->text; }
 bool LanguageModel::has_all_logits() const { return has_method(all_logits_name); }
 bool LanguageModel::has_states() const { return has_method(states_name); }
+int64_t LanguageModel::rows() const { return parts_->rows; }
+size_t LanguageModel::cache_bytes() const {
+  const std::lock_guard lock(parts_->making);
+  return parts_->module.program().session_bytes() / static_cast<size_t>(parts_->rows);
+}
 
 bool LanguageModel::has_method(const char* name) const {
   const std::lock_guard lock(parts_->making);

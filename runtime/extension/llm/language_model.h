@@ -32,6 +32,12 @@ class LanguageModel {
   bool has_all_logits() const;
   /// Whether the program also gives the last state of every token: its method `states`.
   bool has_states() const;
+  /// How many texts one session of the program holds: sequences that may read a token each in one
+  /// call (`Sequence::append_each`). 1 unless the program was exported with more.
+  int64_t rows() const;
+  /// The memory that the caches of a text take when it is as long as the context. The system gives
+  /// it as the text grows.
+  size_t cache_bytes() const;
   /// Whether the model ends its answer with this token.
   bool ends(TokenId id) const { return text().ends.count(id) > 0; }
 
@@ -49,6 +55,16 @@ class LanguageModel {
   explicit LanguageModel(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 
   std::shared_ptr<const Parts> parts_;
+};
+
+class Sequence;
+
+/// A token that a sequence takes together with others.
+struct NextToken {
+  Sequence* sequence = nullptr;
+  TokenId id = 0;
+  Error error = Error::ok;  ///< `message()` of the sequence says more
+  Span<float> logits;       ///< as `Sequence::append` returns them
 };
 
 /// The tokens that a model has read, and its caches. Sequences of one model share its weights. One
@@ -75,8 +91,12 @@ class Sequence {
   /// other errors the sequence has the tokens of whole chunks.
   /// Errors: invalid_argument (no tokens, too many, or one that the vocabulary lacks).
   Result<Span<float>> append(Span<const TokenId> ids, const std::atomic<bool>* cancel = nullptr);
-  /// The same in one step, with the logits behind each token, one row after the other. For a model
-  /// that `has_all_logits`. At most `all_logits_chunk` tokens.
+  /// Takes one token in each of these sequences, and sets its `error` and `logits`. The results are
+  /// those of `append`, bit for bit. The sequences of a session take one call of the model, which
+  /// costs little more than a token of one of them. A sequence must not be there twice.
+  static void append_each(Span<NextToken> tokens);
+  /// The same as `append` in one step, with the logits behind each token, one row after the other.
+  /// For a model that `has_all_logits`. At most `all_logits_chunk` tokens.
   Result<Span<float>> append_all(Span<const TokenId> ids,
                                  const std::atomic<bool>* cancel = nullptr);
   /// The most tokens of `append_all`; 0: the model has no such method, or there is no memory for
@@ -102,6 +122,7 @@ class Sequence {
  private:
   struct Parts;
   explicit Sequence(std::unique_ptr<Parts> parts);
+  static void decode(Span<NextToken* const> tokens);
 
   std::unique_ptr<Parts> parts_;
 };

@@ -1,22 +1,23 @@
 #pragma once
-#include <atomic>
+#include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "taper/runtime/extension/llm/language_model.h"
+#include "taper/runtime/extension/llm/row_session.h"
 #include "taper/runtime/extension/llm/user_text.h"
 
 namespace taper::llm {
 
 /// The name of the method that takes new tokens.
 inline constexpr char method_name[] = "forward";
-/// The name of the method that gives the logits of each of them.
+/// The name of the method that takes one token of each of several texts.
+inline constexpr char decode_name[] = "decode";
+/// The name of the method that gives the logits of each token.
 inline constexpr char all_logits_name[] = "forward_all";
-/// The name of the method that gives the last state of each of them.
+/// The name of the method that gives the last state of each token.
 inline constexpr char states_name[] = "states";
-
-/// The most tokens of a call, if the method takes (ids i64 (1, n), start i64 (1)). It was just
-/// created, so its inputs have their largest shapes. Throws Failure.
-int64_t chunk_of(const Method& method, const char* name);
 
 struct LanguageModel::Parts {
   Parts(Module loaded, TextParts read, const Threads* given)
@@ -25,15 +26,25 @@ struct LanguageModel::Parts {
         user_text(text.tokenizer),
         threads(given) {}
 
-  /// Its session and its method belong to one sequence at a time, so that a single conversation
-  /// takes the memory of one. `in_use` says whether a sequence has them.
+  /// Makes the first session, and looks at the methods. Throws Failure.
+  void open();
+  /// A row of a session that has one left, or of a new session. Throws Failure.
+  TakenRow take_row() const;
+  /// A method of a session. Throws Failure.
+  RowMethod& method(RowSession& session, const char* name) const {
+    const std::lock_guard lock(making);
+    return session.method(name);
+  }
+
   mutable Module module;      ///< one thread at a time: see `making`
-  mutable std::mutex making;  ///< held while a sequence asks the module for memory or methods
-  mutable std::atomic<bool> in_use{false};
+  mutable std::mutex making;  ///< held while a sequence asks for a row, memory or methods
+  /// The first one is the module's, so that a single conversation takes the memory of one.
+  std::shared_ptr<RowSession> first;
+  mutable std::vector<std::weak_ptr<RowSession>> others;
   const TextParts text;
   const UserText user_text;
   const Threads* threads;
-  int64_t chunk = 0;
+  int64_t chunk = 0, rows = 1, vocabulary = 0;
 };
 
 }  // namespace taper::llm

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,141 +7,77 @@
 #include "taper/runtime/extension/llm/language_model.h"
 #include "taper/runtime/extension/llm/language_model_parts.h"
 #include "taper/runtime/extension/module/message.h"
-#include "taper/runtime/extension/module/region.h"
 
 namespace taper::llm {
-namespace {
-
-Region region_of(size_t size, const char* what, Region::Use use) {
-  Region region(size, use);
-  if (!region.is_there())
-    throw Failure{Error::out_of_memory, std::string("a conversation needs ") +
-                                            std::to_string(size) + " bytes for its " + what};
-  return region;
-}
-
-// States and a method beside those of the module.
-class Memory {
- public:
-  /// Delegates to the constructor of an empty memory, so that the destructor runs if this one
-  /// throws.
-  Memory(Module& module, const Threads* threads) : Memory() {
-    const Result<ModuleRequirements> needed = module.requirements(method_name);
-    if (!needed.ok()) throw Failure{needed.error(), module.message()};
-    session_memory_.emplace(region_of(needed.value().session, "caches", Region::Use::all));
-    method_memory_.emplace(region_of(needed.value().method.total(), "work", Region::Use::part));
-    ErrorInfo info;
-    SessionOptions options;
-    options.threads = threads, options.info = &info, options.zeroed = true;
-    Result<Session> session = Session::create(module.program(), *session_memory_, options);
-    if (!session.ok()) fail(session.error(), info);
-    session_.emplace(session.value());
-    method_.emplace(create(method_name, *method_memory_));
-  }
-  Memory(const Memory&) = delete;
-  ~Memory() {
-    for (auto& [name, more] : more_)
-      if (more.method) (void)more.method->close();
-    if (method_) (void)method_->close();
-    if (session_) (void)session_->close();
-  }
-  Method& method() { return *method_; }
-  /// Another method. It is made when it is asked for.
-  Method& more(Module& module, const char* name) {
-    Extra& extra = more_[name];
-    if (extra.method) return *extra.method;
-    const Result<ModuleRequirements> needed = module.requirements(name);
-    if (!needed.ok()) throw Failure{needed.error(), module.message()};
-    extra.memory.emplace(region_of(needed.value().method.total(), "work", Region::Use::part));
-    return extra.method.emplace(create(name, *extra.memory));
-  }
-
- private:
-  struct Extra {
-    std::optional<Region> memory;
-    std::optional<Method> method;
-  };
-  Memory() = default;
-  Method create(const char* name, Region& memory) {
-    ErrorInfo info;
-    Result<Method> method = Method::create(*session_, name, MethodMemory(memory), &info);
-    if (!method.ok()) fail(method.error(), info);
-    return method.value();
-  }
-  [[noreturn]] static void fail(Error error, ErrorInfo& info) {
-    info.error = error;
-    throw Failure{error, describe(info)};
-  }
-
-  std::optional<Region> session_memory_, method_memory_;
-  std::optional<Session> session_;
-  std::optional<Method> method_;
-  std::map<std::string, Extra> more_;
-};
-
-}  // namespace
 
 struct Sequence::Parts {
-  explicit Parts(const LanguageModel& of) : model(of) {
-    const LanguageModel::Parts& shared = *model.parts_;
-    const std::lock_guard lock(shared.making);
-    takes_module = !shared.in_use.exchange(true, std::memory_order_acquire);
-    if (takes_module)
-      method.emplace(shared.module.method(method_name).value());  // `load` has created it
-    else
-      method.emplace(own.emplace(shared.module, shared.threads).method());
-  }
-  Parts(const Parts&) = delete;
-  ~Parts() {
-    if (takes_module) model.parts_->in_use.store(false, std::memory_order_release);
-  }
+  explicit Parts(const LanguageModel& of)
+      : model(of),
+        row(of.parts_->take_row()),
+        forward(of.parts_->method(row.session(), method_name)) {}
 
   Error fail(Error error, std::string why) { return message = std::move(why), error; }
-  Error run(Method& with, Span<const TokenId> ids, const std::atomic<bool>* cancel);
-  Error read_rows(Method& of);
+  Error run(RowMethod& with, Span<const TokenId> ids, const std::atomic<bool>* cancel, bool keeps);
+  Error keep_results(const Method& of, index_t row);
+  void forget_unfinished();
   Error require_room(index_t count);
+  Error require_in_vocabulary(TokenId id);
   /// A method that gives rows of every token.
   struct Extra {
     const char *name, *rows;
-    std::optional<Method> method;  ///< when it was asked for
-    int64_t chunk = 0;
+    RowMethod* method;  ///< when it was asked for
   };
-  Method* find(Extra& extra);
+  RowMethod* find(Extra& extra);
+  int64_t chunk_of(Extra& extra) { return find(extra) == nullptr ? 0 : extra.method->chunk; }
   Result<Span<float>> append(Extra& extra, Span<const TokenId> ids,
                              const std::atomic<bool>* cancel);
+  Span<float> kept() { return {results.data(), static_cast<index_t>(results.size())}; }
 
   LanguageModel model;
-  bool takes_module = false;
-  std::optional<Memory> own;  ///< if another sequence has the module's session
-  std::optional<Method> method;
-  Extra all{all_logits_name, "logits", {}, 0}, states{states_name, "states", {}, 0};
+  TakenRow row;
+  RowMethod& forward;
+  Extra all{all_logits_name, "logits", nullptr}, states{states_name, "states", nullptr};
   std::vector<TokenId> tokens;
-  std::vector<int64_t> wide;  ///< the ids of a chunk
-  std::vector<float> rows;    ///< the logits or states that the last call gave
+  std::vector<float> results;  ///< the logits or states that the last call gave
   std::string message;
 };
 
-// Reads at most a chunk.
-Error Sequence::Parts::run(Method& with, Span<const TokenId> ids, const std::atomic<bool>* cancel) {
-  wide.assign(ids.begin(), ids.end());
-  const auto start = static_cast<int64_t>(tokens.size());
+// Reads at most a chunk. Keeps the results if they are wanted.
+Error Sequence::Parts::run(RowMethod& with, Span<const TokenId> ids,
+                           const std::atomic<bool>* cancel, bool keeps) {
+  RowSession& session = row.session();
+  const std::lock_guard lock(session.running);
+  session.ids.assign(ids.begin(), ids.end());
+  const auto start = static_cast<int64_t>(tokens.size()), of_cache = row.row();
   Limits limits;
   limits.cancel = cancel;
-  Error e = with.set_input(0, wide.data(), {1, ids.size()});
-  if (e == Error::ok) e = with.set_input(1, &start, {1});
-  if (e == Error::ok) e = with.execute(limits);
-  if (e == Error::ok) return tokens.insert(tokens.end(), ids.begin(), ids.end()), Error::ok;
-  // what such a model remembers may be that of an unfinished step
-  if (!model.text().rewinds) tokens.clear();
-  return fail(e, describe(with.last_error()));
+  Method& method = with.method;
+  Error e = method.set_input(0, session.ids.data(), {1, ids.size()});
+  if (e == Error::ok) e = method.set_input(1, &start, {1});
+  if (e == Error::ok && with.by_row) e = method.set_input(2, &of_cache, {1});
+  if (e == Error::ok) e = method.execute(limits);
+  if (e != Error::ok) return forget_unfinished(), fail(e, describe(method.last_error()));
+  tokens.insert(tokens.end(), ids.begin(), ids.end());
+  return keeps ? keep_results(method, 0) : Error::ok;
 }
 
-Error Sequence::Parts::read_rows(Method& of) {
-  const TensorRef t = of.output(0);
-  if (t.shape == nullptr || t.dtype != DType::f32 || t.shape->numel() < 1)
+// What a model remembers beyond a cache may be that of an unfinished step.
+void Sequence::Parts::forget_unfinished() {
+  if (!model.text().rewinds) tokens.clear();
+}
+
+// Copies a row of the first output.
+Error Sequence::Parts::keep_results(const Method& of, index_t index) {
+  const TensorRef all = of.output(0);
+  if (all.shape == nullptr || all.dtype != DType::f32 || all.shape->rank < 1 ||
+      all.shape->sizes[0] <= index || all.shape->numel() < 1)
     return fail(Error::invalid_program, "the first output of a method is not in f32");
-  rows.resize(static_cast<size_t>(t.shape->numel()));
-  copy_dense(t, reinterpret_cast<std::byte*>(rows.data()));
+  Shape shape = *all.shape;
+  shape.sizes[0] = 1;
+  const TensorRef of_row{static_cast<float*>(all.data) + index * shape.strides[0], &shape,
+                         DType::f32};
+  results.resize(static_cast<size_t>(shape.numel()));
+  copy_dense(of_row, reinterpret_cast<std::byte*>(results.data()));
   return Error::ok;
 }
 
@@ -156,35 +90,31 @@ Error Sequence::Parts::require_room(index_t count) {
                                            std::to_string(context));
 }
 
-Method* Sequence::Parts::find(Extra& extra) {
-  if (extra.method) return &*extra.method;
-  if (!model.has_method(extra.name)) return nullptr;
-  Module& module = model.parts_->module;
-  const std::lock_guard lock(model.parts_->making);
-  const Result<Method> made = guarded<Method>(&message, [&] {
-    if (!takes_module) return own->more(module, extra.name);
-    const Result<Method> of_module = module.method(extra.name);
-    if (!of_module.ok()) throw Failure{of_module.error(), module.message()};
-    return of_module.value();
-  });
-  if (!made.ok()) return nullptr;
-  const Result<int64_t> chunk =
-      guarded<int64_t>(&message, [&] { return chunk_of(made.value(), extra.name); });
-  if (!chunk.ok()) return nullptr;
-  extra.chunk = chunk.value();
-  return &extra.method.emplace(made.value());
+// Programs check the tokens, too. But a wrong one must not fail for all that share a call.
+Error Sequence::Parts::require_in_vocabulary(TokenId id) {
+  const int64_t size = model.parts_->vocabulary;
+  if (id >= 0 && id < size) return Error::ok;
+  return fail(
+      Error::invalid_argument,
+      "token " + std::to_string(id) + " is not one of the vocabulary's " + std::to_string(size));
+}
+
+RowMethod* Sequence::Parts::find(Extra& extra) {
+  if (extra.method != nullptr || !model.has_method(extra.name)) return extra.method;
+  const Result<RowMethod*> made = guarded<RowMethod*>(
+      &message, [&] { return &model.parts_->method(row.session(), extra.name); });
+  return extra.method = made.ok() ? made.value() : nullptr;
 }
 
 Result<Span<float>> Sequence::Parts::append(Extra& extra, Span<const TokenId> ids,
                                             const std::atomic<bool>* cancel) {
   TAPER_TRY(require_room(ids.size()));
-  Method* const with = find(extra);
-  if (with == nullptr || ids.size() > extra.chunk)
+  RowMethod* const with = find(extra);
+  if (with == nullptr || ids.size() > with->chunk)
     return fail(Error::invalid_argument, "the model does not give the " + std::string(extra.rows) +
                                              " of " + std::to_string(ids.size()) + " tokens");
-  TAPER_TRY(run(*with, ids, cancel));
-  TAPER_TRY(read_rows(*with));
-  return Span<float>(rows.data(), static_cast<index_t>(rows.size()));
+  TAPER_TRY(run(*with, ids, cancel, true));
+  return kept();
 }
 
 Sequence::Sequence(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -204,27 +134,87 @@ const std::string& Sequence::message() const { return parts_->message; }
 Result<Span<float>> Sequence::append(Span<const TokenId> ids, const std::atomic<bool>* cancel) {
   Parts& p = *parts_;
   TAPER_TRY(p.require_room(ids.size()));
-  for (index_t first = 0; first < ids.size(); first += chunk())
-    TAPER_TRY(
-        p.run(*p.method, ids.part(first, std::min<index_t>(ids.size() - first, chunk())), cancel));
-  TAPER_TRY(p.read_rows(*p.method));
-  return Span<float>(p.rows.data(), static_cast<index_t>(p.rows.size()));
+  for (index_t first = 0; first < ids.size(); first += chunk()) {
+    const Span<const TokenId> part =
+        ids.part(first, std::min<index_t>(ids.size() - first, chunk()));
+    TAPER_TRY(p.run(p.forward, part, cancel, first + chunk() >= ids.size()));
+  }
+  return p.kept();
+}
+
+// Sequences of one session, with one call.
+void Sequence::decode(Span<NextToken* const> tokens) {
+  const LanguageModel::Parts& model = *tokens[0]->sequence->parts_->model.parts_;
+  RowSession& session = tokens[0]->sequence->parts_->row.session();
+  std::string why;
+  const Result<RowMethod*> made =
+      guarded<RowMethod*>(&why, [&] { return &model.method(session, decode_name); });
+  if (!made.ok()) {
+    for (NextToken* next : tokens) next->error = next->sequence->parts_->fail(made.error(), why);
+    return;
+  }
+  Method& method = made.value()->method;
+  const std::lock_guard lock(session.running);
+  session.ids.clear(), session.starts.clear(), session.rows.clear();
+  for (const NextToken* next : tokens) {
+    session.ids.push_back(next->id);
+    session.starts.push_back(next->sequence->position());
+    session.rows.push_back(next->sequence->parts_->row.row());
+  }
+  const index_t count = tokens.size();
+  Error e = method.set_input(0, session.ids.data(), {count, 1});
+  if (e == Error::ok) e = method.set_input(1, session.starts.data(), {count});
+  if (e == Error::ok) e = method.set_input(2, session.rows.data(), {count});
+  if (e == Error::ok) e = method.execute();
+  for (index_t i = 0; i < count; ++i) {
+    NextToken& next = *tokens[i];
+    Parts& p = *next.sequence->parts_;
+    if (e != Error::ok) {
+      p.forget_unfinished();
+      next.error = p.fail(e, describe(method.last_error()));
+      continue;
+    }
+    p.tokens.push_back(next.id);
+    next.error = p.keep_results(method, i);
+    if (next.error == Error::ok) next.logits = p.kept();
+  }
+}
+
+void Sequence::append_each(Span<NextToken> tokens) {
+  std::vector<NextToken*> left;
+  for (NextToken& next : tokens) {
+    Parts& p = *next.sequence->parts_;
+    next.logits = {};
+    if (p.model.rows() == 1) {
+      const Result<Span<float>> logits = next.sequence->append({&next.id, 1});
+      next.error = logits.error();
+      if (logits.ok()) next.logits = logits.value();
+      continue;
+    }
+    next.error = p.require_room(1);
+    if (next.error == Error::ok) next.error = p.require_in_vocabulary(next.id);
+    if (next.error == Error::ok) left.push_back(&next);
+  }
+  while (!left.empty()) {
+    const RowSession* session = &left.front()->sequence->parts_->row.session();
+    const auto others = std::stable_partition(left.begin(), left.end(), [&](const NextToken* next) {
+      return &next->sequence->parts_->row.session() == session;
+    });
+    decode({left.data(), others - left.begin()});
+    left.erase(left.begin(), others);
+  }
 }
 
 Result<Span<float>> Sequence::append_all(Span<const TokenId> ids, const std::atomic<bool>* cancel) {
   return parts_->append(parts_->all, ids, cancel);
 }
-int64_t Sequence::all_logits_chunk() {
-  return parts_->find(parts_->all) == nullptr ? 0 : parts_->all.chunk;
-}
+int64_t Sequence::all_logits_chunk() { return parts_->chunk_of(parts_->all); }
 
 Result<Span<float>> Sequence::append_states(Span<const TokenId> ids,
                                             const std::atomic<bool>* cancel) {
   return parts_->append(parts_->states, ids, cancel);
 }
-int64_t Sequence::states_chunk() {
-  return parts_->find(parts_->states) == nullptr ? 0 : parts_->states.chunk;
-}
+int64_t Sequence::states_chunk() { return parts_->chunk_of(parts_->states); }
 
 void Sequence::rewind(int64_t position) {
   std::vector<TokenId>& tokens = parts_->tokens;

