@@ -58,7 +58,7 @@ llm::LanguageModel ModelChoice::load() const {
   llm::TextModelOptions options;
   options.exact = exact, options.context = context, options.threads = eager::threads();
   options.before_passes = written.before_passes, options.draft = !draft.empty();
-  options.states = states, options.lora = lora;
+  options.states = states, options.rows = rows, options.lora = lora;
   options.stage = [&](const std::string& stage) { stages.begin(stage); };
   llm::LanguageModel loaded = llm::load_text_model(model, options);
   if (!draft.empty() && !loaded.text().rewinds)

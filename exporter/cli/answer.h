@@ -23,6 +23,7 @@ struct ModelChoice {
   int threads = 0;  ///< 0: one for each core
   bool exact = false;
   bool states = false;  ///< the program gives the states of tokens, for embeddings
+  int64_t rows = 1;     ///< texts that the caches hold; a program has those it was exported with
 
   void add_to(Command& command);
   /// Loads the model. Shows the steps if the error stream is a terminal.

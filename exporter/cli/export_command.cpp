@@ -215,10 +215,11 @@ void run_export(const ExportArguments& options, std::ostream& out) {
   require_files_of_their_own(options);
   if (is_language_model(options.files[0])) return export_language_model(options, out);
   const LanguageModelExport& language = options.language;
-  if (language.context || language.all_logits || language.states || !language.lora.empty())
-    throw ExportError("--context, --all-logits, --lora and --states are for language models, and " +
-                      options.files[0] +
-                      " is neither a folder with a config.json nor a .gguf file");
+  if (language.context || language.all_logits || language.states || language.parallel ||
+      !language.lora.empty())
+    throw ExportError(
+        "--context, --all-logits, --lora, --parallel and --states are for language models, and " +
+        options.files[0] + " is neither a folder with a config.json nor a .gguf file");
   const bool sources =
       !options.kernels.empty() || !options.array.empty() || !options.header.empty();
   const bool imports = options.files.size() > 1 || is_exported_model(options.files[0]);
@@ -255,6 +256,8 @@ void add_language_options(Command& command, LanguageModelExport& choice) {
                  "Language models: a LoRA adapter, which is a folder of PEFT or a .gguf file");
   command.flag("--states", choice.states,
                "Language models: adds the method states, which embeddings are made of");
+  command.option("--parallel N", choice.parallel,
+                 "Language models: caches for N texts, which `serve` writes together");
 }
 
 }  // namespace

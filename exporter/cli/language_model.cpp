@@ -16,6 +16,7 @@ namespace {
 
 /// Golden results have no longer texts.
 constexpr int64_t longest_golden_text = 1024;
+constexpr int64_t most_parallel = 256;
 
 bool print(std::ostream& out, const std::string& way, const std::vector<llm::Compared>& results) {
   bool passed = true;
@@ -103,7 +104,10 @@ emit::Report export_writer(Model& model, const std::string& output,
   Exporter exporter;
   for (const io::Asset& asset : assets) exporter.asset(asset);
   add_methods(exporter, model,
-              {.chunk = choice.chunk, .all_logits = choice.all_logits, .states = choice.states});
+              {.chunk = choice.chunk,
+               .all_logits = choice.all_logits,
+               .states = choice.states,
+               .by_row = choice.parallel.has_value()});
   return exporter.write(output, options);
 }
 
@@ -118,6 +122,10 @@ void print(std::ostream& out, const emit::Report& report, const llm::Config& con
   const int64_t token = cache_bytes_of_token(config), positions = config.capacity;
   out << report << "a context of " << positions << " tokens takes "
       << io::bytes_text(token * positions) << ": " << io::bytes_text(token) << " for each token\n";
+  if (config.batch > 1)
+    out << "the caches hold " << config.batch
+        << " texts: " << io::bytes_text(token * positions * config.batch)
+        << " if all are that long\n";
 }
 
 }  // namespace
@@ -142,6 +150,8 @@ void export_language_model(const std::string& path, const std::string& output,
                            const LanguageModelExport& choice, const ExportOptions& options,
                            std::ostream& out) {
   if (choice.context.value_or(1) < 1) throw ExportError("--context: it must be positive");
+  if (const int64_t texts = choice.parallel.value_or(1); texts < 1 || texts > most_parallel)
+    throw ExportError("--parallel: it must be from 1 to " + std::to_string(most_parallel));
   Stages stages(5 + (choice.quantization != nullptr ? choice.quantization->stages() : 0));
   ExportOptions written = options;
   written.stage = [&](const std::string& stage) { stages.begin(stage); };
@@ -149,7 +159,7 @@ void export_language_model(const std::string& path, const std::string& output,
   stages.begin("loading");
   const bool encodes = llm::is_encoder(path);
   if (encodes || llm::is_image_model(path)) {
-    if (choice.context || choice.all_logits || choice.states)
+    if (choice.context || choice.all_logits || choice.states || choice.parallel)
       throw ExportError(path +
                         ": an encoder has neither a context nor logits, and gives all states");
     if (!choice.lora.empty()) throw ExportError(path + ": --lora is for models that write");
@@ -159,6 +169,7 @@ void export_language_model(const std::string& path, const std::string& output,
   }
   llm::LoadOptions load;
   load.capacity = choice.context.value_or(0), load.lora = choice.lora;
+  if (choice.parallel) load.batch = *choice.parallel + (choice.states ? 1 : 0);
   if (llm::is_seq2seq(path)) {
     if (choice.states) throw ExportError(path + ": --states is for models that only write");
     out << export_writer(*llm::load_seq2seq(path, load), output, choice, written);

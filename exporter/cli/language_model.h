@@ -23,7 +23,9 @@ struct LanguageModelExport {
   int64_t chunk = 512;
   std::string lora;  ///< an adapter; "": none
   bool all_logits = false;
-  bool states = false;                   ///< adds the method `states`, for embeddings
+  bool states = false;  ///< adds the method `states`, for embeddings
+  /// Caches for so many texts, whose tokens one call computes; and for one more with `states`.
+  std::optional<int64_t> parallel;
   Quantization* quantization = nullptr;  ///< how weights are quantized; nullptr: they are not
 };
 /// Writes the program, prints its report and what the caches take. Throws ExportError.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -11,6 +12,7 @@
 #include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/embedding_model.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/exporter/serve/address.h"
 #include "taper/exporter/serve/server.h"
 
@@ -20,11 +22,13 @@ namespace {
 std::atomic<bool> ended{false};
 void end(int) { ended = true; }
 
+constexpr int usual_sequences = 4;
+
 struct ServeArguments {
   ModelChoice model;
   std::string pooling;
   serve::ServerOptions server;
-  int64_t port = 8080, sequences = 4, waiting = 64, body_bytes = 1 << 20, max_tokens = 0,
+  int64_t port = 8080, sequences = 0, waiting = 64, body_bytes = 1 << 20, max_tokens = 0,
           seconds = 600;
 };
 
@@ -41,7 +45,7 @@ serve::ServerOptions options_of(const ServeArguments& a) {
   options.port = in_range("--port", a.port, 0, 65535);
   options.body_bytes = static_cast<size_t>(in_range("--max-body", a.body_bytes, 1024, many));
   options.limits.max_tokens = in_range("--max-tokens", a.max_tokens, 0, many);
-  options.engine.sequences = in_range("--parallel", a.sequences, 1, 256);
+  options.engine.sequences = in_range("--parallel", a.sequences, 0, 256);
   options.engine.waiting = in_range("--max-waiting", a.waiting, 0, many);
   options.engine.seconds = in_range("--max-seconds", a.seconds, 1, many);
   if (options.api_key.empty())
@@ -52,26 +56,51 @@ serve::ServerOptions options_of(const ServeArguments& a) {
   return options;
 }
 
-/// A model that writes gives embeddings, too, if its program has the states of tokens.
-serve::Models models_of(const ServeArguments& a) {
+/// A model that writes gives embeddings, too, if its program has the states of tokens. They need a
+/// row of their own.
+serve::Models models_of(const ServeArguments& a, int sequences) {
   if (is_encoder(a.model.model)) return serve::Models(load_encoder(a.model.model, a.pooling));
   ModelChoice choice = a.model;
   choice.states = true;
+  choice.rows = (sequences > 0 ? sequences : usual_sequences) + 1;
   serve::Models models(choice.load());
   models.embedder = embedder_of(*models.language, a.pooling);
   return models;
 }
 
+/// As many as one call computes together.
+int sequences_of(const serve::Models& models) {
+  const auto rows = static_cast<int>(models.language->rows());
+  if (rows == 1) return usual_sequences;
+  return std::max(1, models.embedder != nullptr ? rows - 1 : rows);
+}
+
+std::string caches_text(const llm::LanguageModel& model, int sequences) {
+  const std::string way = sequences == 1     ? "one text at a time"
+                          : model.rows() > 1 ? "texts at once, a token of each in one call"
+                                             : "texts at once, one token after the other";
+  return (sequences == 1 ? way : std::to_string(sequences) + " " + way) + "; up to " +
+         io::bytes_text(static_cast<int64_t>(model.cache_bytes())) +
+         " of caches for each, at a context of " + std::to_string(model.context()) + " tokens";
+}
+
 void serve_until_ended(const ServeArguments& a, std::ostream& out) {
-  const serve::ServerOptions options = options_of(a);
+  serve::ServerOptions options = options_of(a);
   serve::require_address(options.host, options.port);  // before the wait for the model
-  serve::Models models = models_of(a);
+  serve::Models models = models_of(a, options.engine.sequences);
+  std::string caches;
+  if (models.language) {
+    if (options.engine.sequences == 0) options.engine.sequences = sequences_of(models);
+    caches = caches_text(*models.language, options.engine.sequences);
+  }
   ended = false;
   const auto before_term = std::signal(SIGTERM, end), before_int = std::signal(SIGINT, end);
   {
     const serve::Server server(std::move(models), options);
     out << options.model_id << " at " << server.url() << "   for a browser; programs use "
-        << server.url() << "/v1" << std::endl;
+        << server.url() << "/v1\n";
+    if (!caches.empty()) out << caches << '\n';
+    out << std::flush;
     while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   std::signal(SIGTERM, before_term), std::signal(SIGINT, before_int);
@@ -95,9 +124,9 @@ void add_serve_command(CommandLine& line, std::ostream& out) {
                  "what clients must know; better in the environment variable TAPER_API_KEY");
   command.option("--name", a->server.model_id,
                  "the model's name for clients; by default that of the file");
-  command
-      .option("--parallel", a->sequences, "texts that are written at once; each has its own caches")
-      .shows_default();
+  command.option("--parallel", a->sequences,
+                 "texts that are written at once, each with its own caches; 0: as many as the "
+                 "program was exported for, or 4");
   command.option("--max-waiting", a->waiting, "texts that may wait for their turn").shows_default();
   command.option("--max-tokens", a->max_tokens,
                  "the most tokens of an answer; 0: what the context has room for");

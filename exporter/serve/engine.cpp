@@ -70,11 +70,34 @@ EngineCounts Engine::counts() const {
 }
 
 void Engine::run() {
-  while (admit())
-    for (const auto& place : places_)
-      if (!place->is_free()) step(*place);
+  while (admit()) {
+    write_tokens();
+    read_a_prompt();
+  }
   for (const auto& place : places_)
     if (!place->is_free()) place->job->end(Finish::cancelled, "");
+}
+
+// A token of each text whose prompt was read. Those that end, end here, too.
+void Engine::write_tokens() {
+  std::vector<Place*> writing;
+  for (const auto& place : places_) {
+    if (place->is_free()) continue;
+    Job& job = *place->job;
+    if (job.is_late()) job.cancel();
+    if (job.cancelled_ || !place->generation->reads_prompt()) writing.push_back(place.get());
+  }
+  step(writing);
+}
+
+// A piece of a prompt. The prompts take turns.
+void Engine::read_a_prompt() {
+  for (size_t i = 1; i <= places_.size(); ++i) {
+    const size_t at = (turn_ + i) % places_.size();
+    if (places_[at]->is_free() || !places_[at]->generation->reads_prompt()) continue;
+    turn_ = at;
+    return step({places_[at].get()});
+  }
 }
 
 // Gives free sequences to those who wait. If there is nothing to do, waits. False: the engine ends.
@@ -120,7 +143,9 @@ Engine::Place* Engine::free_place(const std::vector<llm::TokenId>& prompt) {
 
 void Engine::begin(Place& place, std::shared_ptr<Job> job) {
   try {
-    place.generation.emplace(place.sequence, job->request_.prompt, job->request_.options);
+    llm::GenerateOptions options = job->request_.options;
+    options.prompt_piece = options_.prompt_piece;
+    place.generation.emplace(place.sequence, job->request_.prompt, std::move(options));
   } catch (const std::exception& e) {  // no memory for it
     ++counts_.failed;
     return job->end(Finish::failed, e.what());
@@ -129,30 +154,16 @@ void Engine::begin(Place& place, std::shared_ptr<Job> job) {
   ++counts_.running;
 }
 
-void Engine::step(Place& place) {
-  Job& job = *place.job;
-  if (job.is_late()) job.cancel();
-  try {
-    place.generation->step();
-  } catch (const std::exception& e) {  // no memory for it
-    return fail(place, e.what());
+void Engine::step(const std::vector<Place*>& places) {
+  std::vector<llm::Generation*> generations;
+  for (Place* place : places) generations.push_back(&*place->generation);
+  llm::step_each(generations);
+  for (Place* place : places) {
+    if (place->generation->finish() != Finish::none)
+      settle(*place);
+    else
+      place->job->add(*place->generation);
   }
-  if (place.generation->finish() != Finish::none)
-    settle(place);
-  else
-    job.add(*place.generation);
-}
-
-// What the sequence has read is not known any more.
-void Engine::fail(Place& place, const char* why) {
-  const std::shared_ptr<Job> job = std::move(place.job);
-  place.generation.reset(), place.job.reset();
-  place.sequence.rewind(0);
-  {
-    const std::lock_guard lock(mutex_);
-    --counts_.running, ++counts_.failed;
-  }
-  job->end(Finish::failed, why);
 }
 
 // The text has ended. The sequence is free before its owner hears of it.

@@ -1,5 +1,7 @@
-// Writes several texts at once: each in a sequence of its own, a token of each in turn. One thread
-// computes. Requests beyond the number of sequences wait.
+// Writes several texts at once, each in a sequence of its own. One thread computes, in rounds: a
+// token of each text, with one call of the model if its program has rows for them; then a piece of
+// one prompt. So a long prompt delays the others by a piece. Texts come and go between rounds.
+// Requests beyond the number of sequences wait.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -69,9 +71,10 @@ class Job {
 };
 
 struct EngineOptions {
-  int sequences = 4;     ///< texts that are written at once; each has caches of its own
-  int waiting = 64;      ///< requests that may wait
-  double seconds = 600;  ///< the longest life of a request
+  int sequences = 4;       ///< texts that are written at once; each has caches of its own
+  int prompt_piece = 128;  ///< tokens of a prompt that a round reads
+  int waiting = 64;        ///< requests that may wait
+  double seconds = 600;    ///< the longest life of a request
 };
 
 struct EngineCounts {
@@ -99,14 +102,16 @@ class Engine {
   bool admit();
   void forget_the_gone();
   void begin(Place& place, std::shared_ptr<Job> job);
-  void step(Place& place);
+  void write_tokens();
+  void read_a_prompt();
+  void step(const std::vector<Place*>& places);
   void settle(Place& place);
-  void fail(Place& place, const char* why);
   Place* free_place(const std::vector<llm::TokenId>& prompt);
 
   const llm::LanguageModel model_;
   const EngineOptions options_;
   std::vector<std::unique_ptr<Place>> places_;  ///< made when they are needed
+  size_t turn_ = 0;                             ///< the place whose prompt was read last
 
   mutable std::mutex mutex_;
   std::condition_variable work_;

@@ -80,6 +80,23 @@ TEST(taper_generate, continues_a_text_with_a_program) {
               HasSubstr("the exactness and the weights that it was exported with"));
 }
 
+TEST(taper_export, gives_a_language_model_rows_for_several_texts) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
+  const llm::TalkingModel talking = llm::talking_model(folder);
+  const std::string program = tests::scratch_file("talking.taper").string();
+  const Outcome o = taper_command("export", talking.folder, "-o", program, "--context", "100",
+                                  "--exact", "--parallel", "3", "--states");
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("decode(ids: i64[batch, 1], start: i64[batch], rows: i64[batch]) -> "
+                               "logits: f32[batch, 1, 256]"));
+  EXPECT_THAT(o.out, HasSubstr("batch in 1..4"));
+  EXPECT_THAT(o.out, HasSubstr("the caches hold 4 texts: 154 kB if all are that long"));
+  const Outcome answer = taper_command("generate", program, "--prompt", talking.question(),
+                                       "--greedy", "--json", "--max-tokens", "24");
+  EXPECT_EQ(answer.code, success) << answer.err;
+  EXPECT_EQ(nlohmann::json::parse(answer.out)["ids"], nlohmann::json(talking.answer));
+}
+
 TEST(taper_export, refuses_options_that_a_language_model_does_not_have) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
   const std::string program = tests::scratch_file("smollm.taper").string();
@@ -91,6 +108,8 @@ TEST(taper_export, refuses_options_that_a_language_model_does_not_have) {
   EXPECT_THAT(refusal("--dim", "x.0=1..2"), HasSubstr("for .pt2 files"));
   EXPECT_THAT(refusal("--context", "0"), HasSubstr("--context: it must be positive"));
   EXPECT_THAT(refusal("--chunk", "0"), HasSubstr("at least one token"));
+  EXPECT_THAT(refusal("--parallel", "0"), HasSubstr("--parallel: it must be from 1 to 256"));
+  EXPECT_THAT(refusal("--parallel", "257"), HasSubstr("--parallel: it must be from 1 to 256"));
   EXPECT_THAT(taper_command("export", folder.string()).err, HasSubstr("--output FILE.taper"));
 }
 
