@@ -37,8 +37,9 @@ TokenId token_at(Span<const float> logits, double share) {
 
 TokenId most_likely(Span<const float> logits) {
   TokenId best = -1;
+  float peak = removed;
   for (index_t i = 0; i < logits.size(); ++i) {
-    if (logits[i] > (best < 0 ? removed : logits[best])) best = static_cast<TokenId>(i);
+    if (logits[i] > peak) best = static_cast<TokenId>(i), peak = logits[i];
   }
   return best;
 }

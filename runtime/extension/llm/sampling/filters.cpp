@@ -16,7 +16,9 @@ constexpr float removed = -std::numeric_limits<float>::infinity();
 double log_sum(Span<float> logits) {
   const float peak = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - peak);
+  for (const float logit : logits) {
+    if (logit != removed) sum += std::exp(static_cast<double>(logit) - peak);
+  }
   return peak + std::log(sum);
 }
 
@@ -30,12 +32,19 @@ double entropy(Span<float> logits) {
   return sum;
 }
 
-// The value of the k-th largest.
+// The value of the k-th largest. A heap holds the k largest so far; few logits are larger than its
+// smallest.
 float kth_largest(Span<float> logits, int k) {
-  std::vector<float> sorted(logits.begin(), logits.end());
-  const auto place = sorted.begin() + std::min<index_t>(k, logits.size()) - 1;
-  std::nth_element(sorted.begin(), place, sorted.end(), std::greater<float>());
-  return *place;
+  const index_t count = std::min<index_t>(k, logits.size());
+  std::vector<float> largest(logits.begin(), logits.begin() + count);
+  std::make_heap(largest.begin(), largest.end(), std::greater<float>());
+  for (index_t i = count; i < logits.size(); ++i) {
+    if (!(logits[i] > largest.front())) continue;
+    std::pop_heap(largest.begin(), largest.end(), std::greater<float>());
+    largest.back() = logits[i];
+    std::push_heap(largest.begin(), largest.end(), std::greater<float>());
+  }
+  return largest.front();
 }
 
 // Removes those below `limit`, but not the `least` largest.
@@ -54,12 +63,15 @@ void remove_all_but(Span<float> logits, const std::vector<index_t>& kept) {
   for (size_t i = 0; i < kept.size(); ++i) logits[kept[i]] = values[i];
 }
 
-// Calls `more(index)` for the logits from the largest down, until it returns false. A heap gives
-// them, so a few cost much less than to sort all. Of equal logits the first comes first.
+// Calls `more(index)` for the logits that are left, from the largest down, until it returns false.
+// A heap gives them, so a few cost much less than to sort all. Of equal logits the first comes
+// first.
 template <class More>
 void for_each_descending(Span<float> logits, More more) {
-  std::vector<index_t> heap(static_cast<size_t>(logits.size()));
-  std::iota(heap.begin(), heap.end(), index_t{0});
+  std::vector<index_t> heap;
+  for (index_t i = 0; i < logits.size(); ++i) {
+    if (logits[i] != removed) heap.push_back(i);
+  }
   const auto after = [&](index_t a, index_t b) {
     return logits[a] != logits[b] ? logits[a] < logits[b] : a > b;
   };
@@ -90,7 +102,7 @@ void keep_top_p(Span<float> logits, float p, int least) {
   std::vector<index_t> kept;
   for_each_descending(logits, [&](index_t i) {
     const bool enough = sum >= p - rounding && static_cast<int>(kept.size()) >= std::max(least, 1);
-    if (enough || logits[i] == removed) return false;
+    if (enough) return false;
     sum += std::exp(logits[i] - total);
     kept.push_back(i);
     return true;
@@ -138,10 +150,11 @@ void keep_top_h(Span<float> logits, float share) {
     values.push_back(logits[i]);
     return top.size() < considered;
   });
+  if (values.empty()) return;
   const double total = log_sum(values), limit = entropy(values) * share;
   double sum = 0;
   size_t count = 0;
-  for (; count < top.size() && values[count] != removed; ++count) {
+  for (; count < top.size(); ++count) {
     sum -= std::exp(values[count] - total) * (values[count] - total);
     if (count > 0 && sum > limit) break;
   }
