@@ -1,5 +1,7 @@
 #include "taper/runtime/packing/packing.h"
 
+#include <atomic>
+
 #include "taper/runtime/program/tables.h"
 
 namespace taper {
@@ -11,10 +13,12 @@ using namespace internal;
 struct Use {
   const Packing* packing;  // nullptr: they do not agree, or want it dense
   uint32_t method, value;  // one of their equal views of it; value `none`: nobody reads it
+  // Of `pack`: the rows of a piece, and the pieces of this constant and those before it.
+  uint32_t piece_rows, pieces;
 
   bool asks() const { return packing != nullptr && packing->bytes != nullptr; }
 };
-static_assert(sizeof(Use) <= 16);
+static_assert(sizeof(Use) <= 24);
 
 struct Uses {
   const ProgramData& p;
@@ -124,7 +128,7 @@ void add_use(const Uses& uses, const MethodView& m, uint32_t method, int64_t i,
         std::memcmp(shape.strides, earlier.strides, sizeof shape.strides) != 0)
       packing = nullptr;
   }
-  use = {packing, method, static_cast<uint32_t>(i)};
+  use = {packing, method, static_cast<uint32_t>(i), 0, 0};
 }
 
 void add_uses(const Uses& uses, uint32_t method) {
@@ -177,7 +181,75 @@ size_t for_packed(const Uses& uses, const Body& body) {
   return place == nothing ? 0 : place;
 }
 
+// Some rows of a constant that are packed on their own.
+struct Piece {
+  const Packing* packing;
+  DType dtype;
+  Shape shape;
+  Span<const std::byte> dense;
+  size_t place;  // where they lie among the packed constants
+  index_t packed_bytes;
+};
+
+index_t panels_of(const Shape& shape) { return (shape.sizes[0] + panel_width - 1) / panel_width; }
+
+// How many rows are packed at once. Panels of sixteen rows that follow each other are packed in
+// groups of about a megabyte.
+index_t rows_of_piece(const Shape& shape, const PackedConstants::Entry& entry) {
+  const bool in_rows =
+      is_in_block_panels(entry.layout) || entry.layout == Layout::panels_of_first ||
+      entry.layout == Layout::f16_panels_of_first || entry.layout == Layout::bf16_panels_of_first;
+  const index_t all = shape.sizes[0], panels = panels_of(shape),
+                bytes = static_cast<index_t>(entry.bytes);
+  if (!in_rows || shape.rank < 2 || !shape.is_dense() || bytes % panels != 0) return all;
+  constexpr index_t megabyte = 1 << 20;
+  const index_t panel = bytes / panels;
+  const index_t rows = panel_width * (panel < megabyte ? megabyte / panel : 1);
+  return rows < all ? rows : all;
+}
+
+// Divides all constants into pieces, and returns how many there are.
+index_t divide(const Uses& uses, const PackedConstants& packed) {
+  uint32_t pieces = 0;
+  for (index_t i = 0; i < uses.p.view.constants.size(); ++i) {
+    Use& use = uses.of[i];
+    if (use.asks()) {
+      Shape shape;
+      (void)dense_view(uses.p, use, shape);
+      const index_t rows = rows_of_piece(shape, packed.of(i));
+      use.piece_rows = static_cast<uint32_t>(rows);
+      pieces += static_cast<uint32_t>((shape.sizes[0] + rows - 1) / rows);
+    }
+    use.pieces = pieces;
+  }
+  return static_cast<index_t>(pieces);
+}
+
+Piece piece_at(const Uses& uses, const PackedConstants& packed, index_t piece) {
+  index_t constant = 0;
+  while (static_cast<index_t>(uses.of[constant].pieces) <= piece) ++constant;
+  const Use& use = uses.of[constant];
+  const PackedConstants::Entry& entry = packed.of(constant);
+  if (constant > 0) piece -= static_cast<index_t>(uses.of[constant - 1].pieces);
+  Piece p;
+  const TensorRef whole = dense_view(uses.p, use, p.shape);
+  const index_t all = p.shape.sizes[0], rows = static_cast<index_t>(use.piece_rows),
+                first = piece * rows, left = all - first,
+                row = static_cast<index_t>(uses.p.constants[constant].bytes) / all,
+                panel = static_cast<index_t>(entry.bytes) / panels_of(p.shape);
+  p.packing = use.packing, p.dtype = whole.dtype;
+  p.shape.sizes[0] = left < rows ? left : rows;
+  p.dense = {static_cast<const std::byte*>(whole.data) + first * row, p.shape.sizes[0] * row};
+  p.place = static_cast<size_t>(entry.place) + static_cast<size_t>(first / panel_width * panel);
+  p.packed_bytes = rows == all ? static_cast<index_t>(entry.bytes) : panels_of(p.shape) * panel;
+  return p;
+}
+
 }  // namespace
+
+size_t packed_table_bytes(const Program& program) {
+  return PackedConstants::bytes_of(program.data().view.constants.size());
+}
 
 size_t packing_workspace(const Program& program) {
   return static_cast<size_t>(program.data().view.constants.size()) * sizeof(Use);
@@ -189,7 +261,7 @@ size_t find_packed(const Program& program, Span<std::byte> workspace) {
       reinterpret_cast<uintptr_t>(workspace.data()) % alignof(Use) != 0)
     return 0;
   const Uses uses{p, reinterpret_cast<Use*>(workspace.data())};
-  for (index_t i = 0; i < p.view.constants.size(); ++i) uses.of[i] = {nullptr, 0, none};
+  for (index_t i = 0; i < p.view.constants.size(); ++i) uses.of[i] = {nullptr, 0, none, 0, 0};
   for (const format::State& s : p.view.states)  // sessions copy the first values of states
     if (s.initial() != none) uses.of[s.initial()].value = 0;
   for (index_t i = 0; i < program.method_count(); ++i) add_uses(uses, static_cast<uint32_t>(i));
@@ -220,8 +292,10 @@ Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> me
            const PackOptions& options) {
   const ProgramData& p = program.data();
   const Uses uses{p, reinterpret_cast<Use*>(workspace.data())};
-  const size_t bytes = for_packed(uses, [](auto...) {});
-  if (static_cast<size_t>(memory.size()) < bytes || bytes == 0) return Error::out_of_memory;
+  const size_t bytes = for_packed(uses, [](auto...) {}), table = packed_table_bytes(program);
+  if (static_cast<size_t>(memory.size()) < (options.pieces == nullptr ? bytes : table) ||
+      bytes == 0)
+    return Error::out_of_memory;
   if (reinterpret_cast<uintptr_t>(memory.data()) % segment_alignment != 0)
     return Error::invalid_argument;
   auto* packed = new (memory.data()) PackedConstants{packing_key(p), bytes};
@@ -230,15 +304,24 @@ Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> me
   (void)for_packed(uses, [&](index_t i, const Use&, const TensorRef&, const auto& entry) {
     packed->of(i) = entry;
   });
-  parallel_for(options.threads, count, [&](index_t i) {
-    if (!uses.of[i].asks()) return;
-    Shape shape;
-    const TensorRef dense = dense_view(p, uses.of[i], shape);
-    uses.of[i].packing->pack(dense, memory.data() + packed->of(i).place);
-    if (options.done != nullptr)
-      options.done(options.user, {static_cast<const std::byte*>(dense.data),
-                                  static_cast<index_t>(p.constants[i].bytes)});
+  const PackedPieces* sink = options.pieces;
+  std::atomic<Error> error{Error::ok};
+  parallel_for(options.threads, divide(uses, *packed), [&](index_t i) {
+    if (error != Error::ok) return;
+    const Piece piece = piece_at(uses, *packed, i);
+    const size_t size = static_cast<size_t>(piece.packed_bytes);
+    std::byte* to = sink == nullptr ? memory.data() + piece.place : sink->memory(sink->user, size);
+    if (to == nullptr) return error.store(Error::out_of_memory);
+    piece.packing->pack({const_cast<std::byte*>(piece.dense.data()), &piece.shape, piece.dtype,
+                         piece.packing->from},
+                        to);
+    if (sink != nullptr && !sink->write(sink->user, piece.place, {to, piece.packed_bytes}))
+      return error.store(Error::limit_reached);
+    if (options.done != nullptr) options.done(options.user, piece.dense);
   });
+  if (error != Error::ok) return error;
+  if (sink != nullptr && !sink->write(sink->user, 0, {memory.data(), static_cast<index_t>(table)}))
+    return Error::limit_reached;
   return Error::ok;
 }
 

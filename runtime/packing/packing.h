@@ -19,16 +19,30 @@
 
 namespace taper {
 
+/// Takes packed constants piece by piece, for example to a file. So they need not be in memory
+/// twice.
+struct PackedPieces {
+  void* user = nullptr;
+  /// Memory for the next piece of this thread, at a multiple of 64. nullptr: there is none.
+  std::byte* (*memory)(void* user, size_t bytes) = nullptr;
+  /// The piece is packed. It belongs at `place` of what `pack` would write to memory, which has
+  /// zeros where no piece lies. Threads call this at the same time. False: stop.
+  bool (*write)(void* user, size_t place, Span<const std::byte> piece) = nullptr;
+};
+
 /// Options of `pack`.
 struct PackOptions {
-  const Threads* threads = nullptr;  ///< they share the constants; nullptr: one thread packs all
-  /// Called when a constant is packed, on the thread that packed it: `pack` does not read these
-  /// dense elements again. So their pages can be given back while other constants are packed.
+  const Threads* threads = nullptr;  ///< they share the work; nullptr: one thread packs all
+  /// nullptr: `pack` writes to its memory. Otherwise that memory only has to hold the table of the
+  /// constants (packed_table_bytes).
+  const PackedPieces* pieces = nullptr;
+  /// Called when a part of a constant is packed, on the thread that packed it: `pack` does not read
+  /// these dense elements again. So their pages can be given back while others are packed.
   void (*done)(void* user, Span<const std::byte> dense) = nullptr;
   void* user = nullptr;
 };
 
-/// The bytes of workspace for the functions below: at most 16 for each constant.
+/// The bytes of workspace for the functions below: at most 24 for each constant.
 size_t packing_workspace(const Program& program);
 
 /// Finds the constants to pack, and returns the bytes that `pack` needs. 0: there are none.
@@ -36,11 +50,15 @@ size_t packing_workspace(const Program& program);
 /// function returns 0.
 size_t find_packed(const Program& program, Span<std::byte> workspace);
 
+/// The table of the packed constants, at the start of what `pack` writes.
+size_t packed_table_bytes(const Program& program);
+
 /// Packs the constants that `find_packed` noted in `workspace` into `memory`, which starts at a
 /// multiple of 64. Give this memory to `LoadOptions::packed`; it also serves other loads of this
 /// program with the same kernels. You may store it: it contains no address.
 ///
-/// Errors: out_of_memory; invalid_argument if `memory` does not start at a multiple of 64.
+/// Errors: out_of_memory; invalid_argument if `memory` does not start at a multiple of 64;
+/// limit_reached if `PackedPieces::write` returned false.
 Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> memory,
            const PackOptions& options = {});
 

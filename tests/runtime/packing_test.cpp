@@ -189,6 +189,100 @@ TEST(packing, refuses_memory_that_is_too_small_or_lies_anywhere) {
   EXPECT_EQ(find_packed(program, all.part(0, all.size() - 1)), 0u);
 }
 
+// The layout panels_of_first of a matrix with any number of rows.
+size_t bytes_of_panels(const TensorRef& dense) {
+  return static_cast<size_t>((dense.shape->sizes[0] + 15) / 16 * 16 * dense.shape->sizes[1]) *
+         sizeof(float);
+}
+void pack_panels(const TensorRef& dense, void* packed) {
+  std::memset(packed, 0, bytes_of_panels(dense));
+  const index_t depth = dense.shape->sizes[1];
+  for (index_t i = 0; i < dense.shape->sizes[0]; ++i)
+    for (index_t k = 0; k < depth; ++k)
+      static_cast<float*>(packed)[(i / 16 * depth + k) * 16 + i % 16] =
+          static_cast<const float*>(dense.data)[i * depth + k];
+}
+constexpr Packing packs_panels[] = {
+    {0, 1, Layout::dense, Layout::panels_of_first, bytes_of_panels, pack_panels}};
+constexpr Kernel weigh_panels =
+    make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_panels", {}, packs_panels);
+
+// What a file would hold that gets its pieces.
+struct Receiver {
+  AlignedBytes whole, piece;
+  std::vector<size_t> sizes;
+  int most = 1000;  // pieces that are taken
+};
+PackedPieces pieces_to(Receiver& receiver) {
+  PackedPieces pieces;
+  pieces.user = &receiver;
+  pieces.memory = [](void* user, size_t bytes) {
+    Receiver& r = *static_cast<Receiver*>(user);
+    r.piece = AlignedBytes(bytes);
+    return r.piece.data();
+  };
+  pieces.write = [](void* user, size_t place, Span<const std::byte> piece) {
+    Receiver& r = *static_cast<Receiver*>(user);
+    std::memcpy(r.whole.data() + place, piece.data(), static_cast<size_t>(piece.size()));
+    r.sizes.push_back(static_cast<size_t>(piece.size()));
+    return --r.most >= 0;
+  };
+  return pieces;
+}
+
+TEST(packing, gives_the_same_bytes_in_pieces_of_some_panels) {
+  constexpr int64_t rows = 16 * 20 + 5, depth = 2048;
+  Weighing w;
+  std::vector<float> weight(static_cast<size_t>(rows * depth));
+  for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i);
+  w.constant = w.file.constant<float>("large", {rows, depth}, weight);
+  MethodTables& m = w.m();
+  m = {};
+  m.name = "forward";
+  w.weight =
+      m.value(Storage::constant, w.constant, Weighing::fixed_shape(m, {rows, depth}, {depth, 1}));
+  w.result = io_tensor(m, {m.literal(rows)});
+  m.run(w.kernel, {m.tensor(w.weight), flag(false), m.tensor(w.result)});
+  m.output("y", w.result);
+  const Kernel* const kernels[] = {&weigh_panels};
+  Loaded loaded(w.file, {}, kernels);
+  ASSERT_EQ(loaded.error(), Error::ok) << loaded.info.message;
+  const Program& program = loaded.program->value();
+  AlignedBytes workspace(packing_workspace(program));
+  const size_t bytes = find_packed(program, workspace);
+  AlignedBytes memory(bytes), table(packed_table_bytes(program));
+  ASSERT_EQ(pack(program, workspace, memory), Error::ok);
+
+  Receiver receiver{AlignedBytes(bytes), AlignedBytes(), {}};
+  const PackedPieces pieces = pieces_to(receiver);
+  PackOptions options;
+  options.pieces = &pieces;
+  static size_t given_back;
+  given_back = 0;
+  options.done = [](void*, Span<const std::byte> dense) {
+    given_back += static_cast<size_t>(dense.size());
+  };
+  ASSERT_EQ(pack(program, workspace, table, options), Error::ok);
+  EXPECT_EQ(std::memcmp(receiver.whole.data(), memory.data(), bytes), 0);
+  EXPECT_EQ(given_back, weight.size() * sizeof(float));
+  // a megabyte has eight panels; then comes the table
+  constexpr size_t panel = 16 * depth * sizeof(float);
+  EXPECT_THAT(receiver.sizes,
+              ElementsAre(8 * panel, 8 * panel, 5 * panel, packed_table_bytes(program)));
+
+  const auto* entry = &reinterpret_cast<const internal::PackedConstants*>(memory.data())->of(1);
+  const auto* packed = reinterpret_cast<const float*>(memory.data() + entry->place);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t k = 0; k < depth; ++k)
+      ASSERT_EQ(packed[(i / 16 * depth + k) * 16 + i % 16], static_cast<float>(i * depth + k));
+
+  Receiver full{AlignedBytes(bytes), AlignedBytes(), {}, 1};
+  const PackedPieces refused = pieces_to(full);
+  options.pieces = &refused;
+  EXPECT_EQ(pack(program, workspace, table, options), Error::limit_reached);
+  EXPECT_EQ(full.sizes.size(), 2u);
+}
+
 TEST(packing, is_for_one_program_and_its_kernels) {
   const Weighing w;
   const AlignedBytes packed = w.packed();

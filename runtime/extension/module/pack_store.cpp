@@ -3,8 +3,14 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <random>
+#include <system_error>
+#include <thread>
+#include <vector>
 
-#include "taper/runtime/extension/module/whole_file.h"
 #include "taper/runtime/packing/packing.h"
 #include "taper/runtime/program/tables.h"
 
@@ -16,29 +22,99 @@ struct StoreHeader {
   char magic[8];
   uint64_t version;
   uint64_t bytes;     // that follow
-  uint64_t checksum;  // over them
+  uint64_t checksum;  // over them, of parts
   uint64_t packing;   // the version of the code that packed
   uint64_t reserved[3];
 };
 static_assert(sizeof(StoreHeader) == segment_alignment);
 
 constexpr char store_magic[8] = {'T', 'A', 'P', 'R', 'P', 'A', 'C', 'K'};
-constexpr uint64_t store_version = 2;
+constexpr uint64_t store_version = 3;
 // A hash of the sources that pack: another build may lay out bytes in another way.
 constexpr uint64_t packing_version = TAPER_PACKING_VERSION;
 
-StoreHeader header_of(Span<const std::byte> bytes) {
+// Reads about as fast as the memory: eight sums of words go on side by side. Threads share parts of
+// a fixed size.
+uint64_t wide_checksum(Span<const std::byte> bytes) {
+  constexpr int lanes = 8;
+  constexpr index_t step = lanes * sizeof(uint64_t);
+  uint64_t h[lanes], words[lanes];
+  for (int i = 0; i < lanes; ++i) h[i] = checksum_of_nothing + static_cast<uint64_t>(i);
+  index_t at = 0;
+  for (; at + step <= bytes.size(); at += step) {
+    std::memcpy(words, bytes.data() + at, sizeof words);
+    for (int i = 0; i < lanes; ++i) {
+      h[i] = (h[i] ^ words[i]) * 1099511628211ull;
+      h[i] ^= h[i] >> 32;
+    }
+  }
+  const uint64_t rest = checksum(bytes.part(at, bytes.size() - at));
+  return checksum({reinterpret_cast<const std::byte*>(h), static_cast<index_t>(sizeof h)}, rest);
+}
+uint64_t checksum_of_parts(Span<const std::byte> bytes, const Threads* threads) {
+  constexpr index_t part = 4 << 20;
+  std::vector<uint64_t> sums(static_cast<size_t>((bytes.size() + part - 1) / part));
+  parallel_for(threads, static_cast<index_t>(sums.size()), [&](index_t i) {
+    const index_t left = bytes.size() - i * part;
+    sums[static_cast<size_t>(i)] = wide_checksum(bytes.part(i * part, left < part ? left : part));
+  });
+  return checksum({reinterpret_cast<const std::byte*>(sums.data()),
+                   static_cast<index_t>(sums.size() * sizeof(uint64_t))});
+}
+
+StoreHeader header_of(Span<const std::byte> bytes, const Threads* threads) {
   StoreHeader h{};
   std::memcpy(h.magic, store_magic, sizeof h.magic);
   h.version = store_version;
   h.bytes = static_cast<uint64_t>(bytes.size());
-  h.checksum = checksum(bytes);
+  h.checksum = checksum_of_parts(bytes, threads);
   h.packing = packing_version;
   return h;
 }
-Span<const std::byte> bytes_of(const StoreHeader& header) {
-  return {reinterpret_cast<const std::byte*>(&header), sizeof header};
-}
+
+// A file of the store while it is written, under another name. It goes unless it is finished.
+class NewFile {
+ public:
+  explicit NewFile(const std::string& path)
+      : path_(path),
+        partial_(path + "." + std::to_string(std::random_device()()) + ".partial"),
+        out_(partial_, std::ios::binary) {}
+  NewFile(const NewFile&) = delete;
+  ~NewFile() {
+    std::error_code ignored;
+    if (!finished_) std::filesystem::remove(partial_, ignored);
+  }
+  const std::string& partial() const { return partial_; }
+
+  bool write(size_t place, const void* bytes, size_t size) {
+    const std::lock_guard lock(mutex_);
+    out_.seekp(static_cast<std::streamoff>(place));
+    out_.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
+    return out_.good();
+  }
+  bool flush() { return out_.flush().good(); }
+  // Memory of this thread, which is used again for the next piece. nullptr: there is none.
+  std::byte* memory(size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    std::optional<Region>& own = memory_[std::this_thread::get_id()];
+    if (!own || static_cast<size_t>(static_cast<Span<std::byte>>(*own).size()) < bytes)
+      own.emplace(bytes);
+    return own->is_there() ? static_cast<Span<std::byte>>(*own).data() : nullptr;
+  }
+  bool finish() {
+    out_.close();
+    std::error_code error;
+    if (out_) std::filesystem::rename(partial_, path_, error);
+    return finished_ = out_ && !error;
+  }
+
+ private:
+  const std::string path_, partial_;
+  std::ofstream out_;
+  std::mutex mutex_;
+  std::map<std::thread::id, std::optional<Region>> memory_;
+  bool finished_ = false;
+};
 
 }  // namespace
 
@@ -48,15 +124,15 @@ Span<const std::byte> PackedWeights::bytes() const {
   return file.bytes().part(header, file.bytes().size() - header);
 }
 
-bool PackedWeights::open(const std::string& path, const Program& program,
-                         Span<std::byte> workspace) {
+bool PackedWeights::open(const std::string& path, const Program& program, Span<std::byte> workspace,
+                         const Threads* threads) {
   MappedFile stored;
   std::string unread;
   if (!stored.open(path, unread) ||
       static_cast<size_t>(stored.bytes().size()) < sizeof(StoreHeader))
     return false;
   file = std::move(stored);
-  const StoreHeader expected = header_of(bytes());
+  const StoreHeader expected = header_of(bytes(), threads);
   if (std::memcmp(file.bytes().data(), &expected, sizeof expected) == 0 &&
       holds_packed(program, workspace, bytes()))
     return true;
@@ -64,9 +140,30 @@ bool PackedWeights::open(const std::string& path, const Program& program,
   return false;
 }
 
-void PackedWeights::save(const std::string& path) const {
-  const StoreHeader header = header_of(bytes());
-  (void)write_whole_file(path, {bytes_of(header), bytes()});
+bool PackedWeights::create(const std::string& path, const Program& program,
+                           Span<std::byte> workspace, size_t bytes, PackOptions options) {
+  NewFile out(path);
+  const Region table(packed_table_bytes(program));
+  PackedPieces pieces;
+  pieces.user = &out;
+  pieces.memory = [](void* user, size_t size) { return static_cast<NewFile*>(user)->memory(size); };
+  pieces.write = [](void* user, size_t place, Span<const std::byte> piece) {
+    return static_cast<NewFile*>(user)->write(sizeof(StoreHeader) + place, piece.data(),
+                                              static_cast<size_t>(piece.size()));
+  };
+  options.pieces = &pieces;
+  const std::byte end{0};
+  MappedFile written;
+  std::string unread;
+  if (!table.is_there() || !out.write(sizeof(StoreHeader) + bytes - 1, &end, 1) ||
+      pack(program, workspace, table, options) != Error::ok || !out.flush() ||
+      !written.open(out.partial(), unread))
+    return false;
+  file = std::move(written);
+  const StoreHeader header = header_of(this->bytes(), options.threads);
+  if (out.write(0, &header, sizeof header) && out.finish()) return true;
+  file = MappedFile();
+  return false;
 }
 
 std::string path_in_store(const std::string& folder, const Program& program) {

@@ -4,7 +4,7 @@
 
 #include "taper/runtime/extension/module/mapped_file.h"
 #include "taper/runtime/extension/module/region.h"
-#include "taper/runtime/program/program.h"
+#include "taper/runtime/packing/packing.h"
 
 namespace taper {
 
@@ -18,10 +18,12 @@ struct PackedWeights {
 
   /// Opens the store's file for a program, if it exists, is whole, and holds the bytes that `pack`
   /// would write. `workspace` is as find_packed left it.
-  bool open(const std::string& path, const Program& program, Span<std::byte> workspace);
-  /// Writes the region to the store. Others see the whole file or none. If the store cannot be
-  /// written, nothing happens, and the next load packs again.
-  void save(const std::string& path) const;
+  bool open(const std::string& path, const Program& program, Span<std::byte> workspace,
+            const Threads* threads);
+  /// Packs into a new file of the store, and maps it: the weights are not in memory a second time.
+  /// Others see the whole file or none. False: the store cannot be written.
+  bool create(const std::string& path, const Program& program, Span<std::byte> workspace,
+              size_t bytes, PackOptions options);
 };
 
 /// The file for a program in the folder of a store. Its name depends on the program's metadata with

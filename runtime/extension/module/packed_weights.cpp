@@ -67,18 +67,18 @@ std::shared_ptr<const PackedWeights> new_weights(const Origin& origin, const Pro
                                                  Span<std::byte> workspace, size_t bytes) {
   auto weights = std::make_shared<PackedWeights>();
   const std::string path = origin.store.empty() ? "" : path_in_store(origin.store, program);
-  if (!path.empty() && weights->open(path, program, workspace)) return weights;
-  weights->region.emplace(bytes, use_of(program));
+  if (!path.empty() && weights->open(path, program, workspace, origin.threads)) return weights;
   PackOptions options;
   options.threads = origin.threads;
   options.done = [](void* user, Span<const std::byte> dense) {
     give_back(*static_cast<const Origin*>(user), dense);
   };
   options.user = const_cast<Origin*>(&origin);
+  if (!path.empty() && weights->create(path, program, workspace, bytes, options)) return weights;
+  weights->region.emplace(bytes, use_of(program));
   if (!weights->region->is_there() ||
       pack(program, workspace, *weights->region, options) != Error::ok)
     return nullptr;
-  if (!path.empty()) weights->save(path);
   return weights;
 }
 
