@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 
@@ -8,6 +10,7 @@
 #include "programs.h"
 #include "taper/runtime/extension/module/mapped_file.h"
 #include "taper/runtime/extension/module/module.h"
+#include "taper/runtime/extension/module/place_in_file.h"
 #include "taper/runtime/extension/module/sha256.h"
 #include "taper/runtime/extension/module/slack.h"
 #include "taper/runtime/program/tables.h"
@@ -125,6 +128,104 @@ TEST(module, refuses_weights_files_of_other_models) {
   forged.constants[0].data[3] ^= std::byte{1};
   options.verify = true;
   EXPECT_THAT(refused(forged.bytes()), HasSubstr("encoder.weight has another content in "));
+}
+
+// The weights of `weighing` lie in a file of another kind, from byte 40 on.
+struct OtherKind {
+  std::string file, program;
+  PlaceInFile place;
+
+  OtherKind() {
+    std::vector<float> content(10 + 32, 7.0f);
+    for (int i = 0; i < 4; ++i) content[10 + static_cast<size_t>(i)] = static_cast<float>(1 + i);
+    std::fill(content.begin() + 14, content.end(), 0.0f);
+    AlignedBytes bytes(content.size() * sizeof(float));
+    std::memcpy(bytes.data(), content.data(), bytes.size());
+    file = written(bytes, "weights.other");
+    place = {fingerprint_of_file(), 40, Layout::dense};
+    write_program();
+  }
+  uint64_t fingerprint_of_file() const {
+    MappedFile mapped;
+    std::string why;
+    EXPECT_TRUE(mapped.open(file, why)) << why;
+    return fingerprint(mapped);
+  }
+  void write_program() {
+    ProgramFile p = weighing(format::ConstantSource::external);
+    p.constants[0].external_file = "/elsewhere/weights.other";
+    p.constants[0].hash.clear();
+    for (const std::byte b : place.key()) p.constants[0].hash.push_back(static_cast<uint8_t>(b));
+    program = written(p.bytes());
+  }
+};
+
+TEST(module, uses_weights_where_they_lie_in_a_file_of_another_kind) {
+  OtherKind other;
+  std::string message;
+  ModuleOptions options;
+  options.message = &message;
+  const std::array<float, 4> x = {0, 0, 0, 0};
+  std::array<float, 1> sum;
+  for (const Loading loading : {Loading::map, Loading::read}) {
+    options.loading = loading;
+    Result<Module> model = Module::load(other.program, kernels, options);
+    ASSERT_TRUE(model.ok()) << message;
+    ASSERT_EQ(model->forward({{x.data(), {1, 4}}}, {sum}), Error::ok) << model->message();
+    EXPECT_EQ(sum[0], 10);
+  }
+  std::filesystem::last_write_time(
+      other.file, std::filesystem::last_write_time(other.file) - std::chrono::seconds(1));
+  EXPECT_EQ(Module::load(other.program, kernels, options).error(), Error::invalid_argument);
+  EXPECT_THAT(message, HasSubstr("which is another file than the program was made of"));
+  std::filesystem::remove(other.file);
+  EXPECT_EQ(Module::load(other.program, kernels, options).error(), Error::invalid_argument);
+  EXPECT_THAT(message, HasSubstr("No such file or directory"));
+}
+
+TEST(module, refuses_places_that_a_file_of_another_kind_does_not_have) {
+  OtherKind other;
+  std::string message;
+  ModuleOptions options;
+  options.message = &message;
+  for (const PlaceInFile& place : {PlaceInFile{other.place.file, 44, Layout::dense},
+                                   PlaceInFile{other.place.file, 168, Layout::dense},
+                                   PlaceInFile{other.place.file, ~uint64_t{0}, Layout::dense},
+                                   PlaceInFile{other.place.file, 40, Layout::q4_0_panels},
+                                   PlaceInFile{other.place.file, 40, Layout::panels_of_first}}) {
+    other.place = place;
+    other.write_program();
+    EXPECT_EQ(Module::load(other.program, kernels, options).error(), Error::invalid_argument);
+    EXPECT_THAT(message, HasSubstr("does not lie in ")) << place.offset;
+  }
+  // an unknown layout makes it a hash, which the file, being none of weights, does not have
+  other.place = {other.place.file, 40, static_cast<Layout>(layout_count)};
+  other.write_program();
+  EXPECT_EQ(Module::load(other.program, kernels, options).error(), Error::invalid_argument);
+  EXPECT_THAT(message, HasSubstr("no weights file"));
+}
+
+TEST(fingerprint, differs_where_a_large_file_differs_at_its_ends_or_in_a_sample) {
+  std::vector<char> content(1 << 21, 'x');
+  const std::string path = tests::scratch_file("large").string();
+  const auto of = [&] {
+    std::ofstream(path, std::ios::binary)
+        .write(content.data(), static_cast<std::streamsize>(content.size()));
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type());
+    MappedFile file;
+    std::string why;
+    EXPECT_TRUE(file.open(path, why)) << why;
+    return fingerprint(file);
+  };
+  const uint64_t before = of();
+  EXPECT_EQ(of(), before);
+  for (const size_t at : {size_t{0}, size_t{65536}, content.size() - 1}) {
+    content[at] = 'y';
+    EXPECT_NE(of(), before) << at;
+    content[at] = 'x';
+  }
+  content.push_back('x');
+  EXPECT_NE(of(), before);
 }
 
 TEST(module, fills_slots_with_the_tensors_of_the_application) {

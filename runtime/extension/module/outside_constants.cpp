@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "taper/runtime/extension/module/message.h"
+#include "taper/runtime/extension/module/place_in_file.h"
 #include "taper/runtime/extension/module/sha256.h"
 #include "taper/runtime/extension/module/slack.h"
 #include "taper/runtime/extension/module/verify.h"
@@ -34,19 +35,36 @@ std::string type_text(DType dtype, Span<const int64_t> sizes) {
   return text + "]";
 }
 
+bool open_file(MappedFile& file, const std::string& path, const ModuleOptions& options,
+               std::string& why) {
+  const auto access = options.loading == Loading::read ? MappedFile::Access::in_memory
+                                                       : MappedFile::Access::read_only;
+  if (file.open(path, why, access)) return true;
+  std::error_code none;
+  if (std::filesystem::status(path, none).type() == std::filesystem::file_type::not_found)
+    why += "; put the file there, or name its folder (weights_folder)";
+  return false;
+}
+
+/// A file of another kind, in which programs say where their constants lie.
+struct OtherFile {
+  const MappedFile* file = nullptr;
+  uint64_t fingerprint = 0;
+
+  bool open(MappedFile& opened, const std::string& path, const ModuleOptions& options,
+            std::string& why) {
+    if (!open_file(opened, path, options, why)) return false;
+    file = &opened, fingerprint = taper::fingerprint(opened);
+    return true;
+  }
+};
+
 /// Where the constants of a weights file lie, which is a program without methods.
 class WeightsFile {
  public:
   bool open(MappedFile& file, const std::string& path, const ModuleOptions& options,
             std::string& why) {
-    const auto access = options.loading == Loading::read ? MappedFile::Access::in_memory
-                                                         : MappedFile::Access::read_only;
-    if (!file.open(path, why, access)) {
-      std::error_code none;
-      if (std::filesystem::status(path, none).type() == std::filesystem::file_type::not_found)
-        why += "; put the file there, or name its folder (weights_folder)";
-      return false;
-    }
+    if (!open_file(file, path, options, why)) return false;
     const Result<size_t> size = Program::metadata_bytes(file.bytes());
     const Region metadata(size.ok() ? size.value() : 64);
     ErrorInfo info;
@@ -97,6 +115,7 @@ class Finder {
     if (name.empty())
       return fail(name_of(c, i) + " lies in another file, but the program names none");
     const std::string path = (std::filesystem::path(folder_) / name).string();
+    if (const auto place = PlaceInFile::from(c.key)) return find_place(c, i, path, *place);
     const auto [at, is_new] = weights_.try_emplace(name);
     std::string why;
     if (is_new && !at->second.open(found_.files.emplace_back(), path, options_, why))
@@ -116,6 +135,34 @@ class Finder {
     found_.given.emplace_back(
         c.key, Span<const std::byte>(elements, static_cast<index_t>(bytes + slack_bytes)),
         stored->layout);
+    return true;
+  }
+
+  bool find_place(const ConstantView& c, index_t i, const std::string& path,
+                  const PlaceInFile& place) {
+    const auto [at, is_new] = other_files_.try_emplace(path);
+    OtherFile& other = at->second;
+    std::string why;
+    if (is_new && !other.open(found_.files.emplace_back(), path, options_, why))
+      return fail(name_of(c, i) + " lies in another file: " + why);
+    if (other.fingerprint != place.file)
+      return fail(name_of(c, i) + " lies in " + path +
+                  ", which is another file than the program was made of; make the program again");
+    const Span<const std::byte> file = other.file->bytes();
+    const bool may_have_layout =
+        place.layout == Layout::dense ||
+        (has_exact_size(place.layout) && c.dtype == DType::f32 && c.space == 0);
+    const uint64_t size = static_cast<uint64_t>(file.size()),
+                   bytes = stored_bytes(c.bytes, place.layout);
+    if (!may_have_layout || bytes == 0 || place.offset > size || bytes > size - place.offset)
+      return fail(name_of(c, i) + " does not lie in " + path + " where the program says");
+    const auto elements = with_slack(
+        file.part(static_cast<index_t>(place.offset), static_cast<index_t>(bytes)),
+        other.file->readable(), static_cast<size_t>(size_bytes(c.dtype)), found_.regions);
+    if (!elements)
+      return fail(name_of(c, i) + " needs " + std::to_string(bytes + slack_bytes) +
+                  " bytes of memory");
+    found_.given.emplace_back(c.key, *elements, place.layout);
     return true;
   }
 
@@ -155,6 +202,7 @@ class Finder {
   const ModuleOptions& options_;
   std::string& why_;
   std::map<std::string, WeightsFile> weights_;
+  std::map<std::string, OtherFile> other_files_;
 };
 
 }  // namespace

@@ -1,0 +1,51 @@
+#include "taper/runtime/extension/module/place_in_file.h"
+
+#include <cstring>
+
+#include "taper/runtime/program/format.h"
+
+namespace taper {
+namespace {
+
+// Stored in programs.
+struct StoredPlace {
+  char mark[8];
+  uint64_t file, offset, layout;
+};
+static_assert(sizeof(StoredPlace) == sizeof(PlaceInFile::Key));
+constexpr char place_mark[8] = {'P', 'L', 'A', 'C', 'E', '\r', '\n', '\x1a'};
+
+}  // namespace
+
+PlaceInFile::Key PlaceInFile::key() const {
+  StoredPlace stored{{}, file, offset, static_cast<uint64_t>(layout)};
+  std::memcpy(stored.mark, place_mark, sizeof place_mark);
+  Key key;
+  std::memcpy(key.data(), &stored, sizeof stored);
+  return key;
+}
+
+std::optional<PlaceInFile> PlaceInFile::from(Span<const std::byte> key) {
+  StoredPlace stored;
+  if (static_cast<size_t>(key.size()) != sizeof stored) return std::nullopt;
+  std::memcpy(&stored, key.data(), sizeof stored);
+  if (std::memcmp(stored.mark, place_mark, sizeof place_mark) != 0 || stored.layout >= layout_count)
+    return std::nullopt;
+  return PlaceInFile{stored.file, stored.offset, static_cast<Layout>(stored.layout)};
+}
+
+uint64_t fingerprint(const MappedFile& file) {
+  constexpr index_t end = 65536, sample = 4096, samples = 64;
+  const Span<const std::byte> bytes = file.bytes();
+  const MappedFile::Identity& id = file.identity();
+  const uint64_t size_and_time[] = {id[2], id[3], id[4]};
+  uint64_t h = checksum({reinterpret_cast<const std::byte*>(size_and_time),
+                         static_cast<index_t>(sizeof size_and_time)});
+  if (bytes.size() <= 2 * end + samples * sample) return checksum(bytes, h);
+  h = checksum(bytes.part(0, end), h);
+  const index_t step = (bytes.size() - 2 * end) / samples / sample * sample;
+  for (index_t i = 0; i < samples; ++i) h = checksum(bytes.part(end + i * step, sample), h);
+  return checksum(bytes.part(bytes.size() - end, end), h);
+}
+
+}  // namespace taper
