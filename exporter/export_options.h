@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "taper/exporter/io/source_file.h"
 #include "taper/exporter/target/target.h"
 #include "taper/runtime/core/dtype.h"
 
@@ -28,6 +29,10 @@ struct ExportOptions {
   /// A weights file for constants of 1 KiB or more. It lies beside the program when that is loaded,
   /// and several programs can share it. Empty: all constants lie in the program.
   std::string weights;
+  /// Mapped files of the model. Weights of 1 KiB or more that lie there in the form in which the
+  /// program reads them stay there, and the program stores where. It needs the files when it is
+  /// loaded (ModuleOptions::weights_folder), and refuses files that were changed.
+  std::vector<io::SourceFile> sources;
   /// Weights that the application gives at load (ModuleOptions::slots), by their paths, such as an
   /// adapter's. The file has their types and no elements. Passes fold nothing into them.
   std::vector<std::string> slots;

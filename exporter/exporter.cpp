@@ -23,6 +23,7 @@ emit::EmitOptions emit_options(const ExportOptions& options, const std::string& 
   e.dense = options.dense;
   e.debug = options.debug;
   e.weights = options.weights;
+  e.sources = options.sources;
   e.slots = options.slots;
   return e;
 }

@@ -14,6 +14,7 @@
 #include "taper/exporter/emit/method_writer.h"
 #include "taper/exporter/emit/pieces.h"
 #include "taper/exporter/emit/program_tables.h"
+#include "taper/exporter/emit/sources.h"
 #include "taper/exporter/emit/weights_file.h"
 #include "taper/exporter/io/file.h"
 #include "taper/runtime/program/format.h"
@@ -40,10 +41,11 @@ std::vector<Offset<String>> strings(FlatBufferBuilder& b, const std::vector<std:
 
 /// How a file stores a constant.
 struct Stored {
-  bool is_outside = false;               ///< it lies in the weights file
-  std::optional<ContentHash> hash;       ///< only for constants outside, and in weights files
+  std::string outside;                   ///< the name of the other file in which it lies
+  std::optional<ContentHash> key;        ///< only for constants outside, and in weights files
   std::optional<PackedConstant> packed;  ///< nullopt: its dense elements
 
+  bool is_outside() const { return !outside.empty(); }
   size_t size_bytes(const ConstantEntry& c) const {
     return packed ? packed->size_bytes : c.payload->size_bytes;
   }
@@ -58,7 +60,7 @@ Pieces constants_segment(const ProgramTables& tables, const std::vector<Stored>&
   for (size_t i = 0; i < stored.size(); ++i) {
     const ConstantEntry& c = tables.constants()[i];
     offsets.push_back(pieces.size());
-    if (stored[i].is_outside || c.is_slot) continue;
+    if (stored[i].is_outside() || c.is_slot) continue;
     if (const auto& packed = stored[i].packed) {
       pieces.add(packed->size_bytes, packed->write_into);
     } else {
@@ -139,8 +141,7 @@ Offset<format::Delegate> delegate_table(FlatBufferBuilder& b, const DelegateEntr
 }
 
 Offset<format::Constant> constant_table(FlatBufferBuilder& b, const ConstantEntry& c,
-                                        const Stored& stored, uint64_t offset,
-                                        const std::string& weights) {
+                                        const Stored& stored, uint64_t offset) {
   const auto dtype = static_cast<format::DType>(c.payload->dtype);
   const char* path = c.path.empty() ? nullptr : c.path.c_str();
   const format::Piece piece(0, segment_alignment, offset, stored.size_bytes(c));
@@ -149,18 +150,17 @@ Offset<format::Constant> constant_table(FlatBufferBuilder& b, const ConstantEntr
       stored.packed && stored.packed->sizes != c.payload->sizes ? &stored.packed->sizes : nullptr;
   std::vector<Offset<format::Encoding>> encodings;
   std::vector<uint8_t> hash;
-  if (!stored.is_outside && !c.is_slot)
+  if (!stored.is_outside() && !c.is_slot)
     encodings.push_back(format::CreateEncodingDirect(b, dtype, sizes, &piece, none,
                                                      static_cast<format::Layout>(layout)));
-  if (stored.hash)
-    for (const std::byte byte : *stored.hash) hash.push_back(static_cast<uint8_t>(byte));
-  const std::string name = std::filesystem::path(weights).filename().string();
+  if (stored.key)
+    for (const std::byte byte : *stored.key) hash.push_back(static_cast<uint8_t>(byte));
   return format::CreateConstantDirect(b, path, dtype, &c.payload->sizes,
-                                      c.is_slot           ? format::ConstantSource::slot
-                                      : stored.is_outside ? format::ConstantSource::external
-                                                          : format::ConstantSource::embedded,
+                                      c.is_slot             ? format::ConstantSource::slot
+                                      : stored.is_outside() ? format::ConstantSource::external
+                                                            : format::ConstantSource::embedded,
                                       &encodings, hash.empty() ? nullptr : &hash,
-                                      stored.is_outside ? name.c_str() : nullptr,
+                                      stored.is_outside() ? stored.outside.c_str() : nullptr,
                                       c.is_slot ? path : nullptr);
 }
 
@@ -180,8 +180,8 @@ Bytes metadata(const ProgramTables& tables, const std::vector<MethodTables>& met
 
   std::vector<Offset<format::Constant>> constants;
   for (size_t i = 0; i < stored.size(); ++i)
-    constants.push_back(constant_table(b, tables.constants()[i], stored[i],
-                                       segments.constant_offsets[i], options.weights));
+    constants.push_back(
+        constant_table(b, tables.constants()[i], stored[i], segments.constant_offsets[i]));
 
   std::vector<Offset<format::State>> states;
   for (const StateEntry& s : tables.states())
@@ -218,6 +218,10 @@ std::vector<const Kernel*> records_for(const std::vector<Method>& methods,
   std::ranges::copy_if(kernels.all(), std::back_inserter(ordered),
                        [&](const Kernel* k) { return found.contains(k); });
   return ordered;
+}
+
+std::string weights_name(const EmitOptions& options) {
+  return std::filesystem::path(options.weights).filename().string();
 }
 
 size_t aligned(size_t at) {
@@ -257,7 +261,7 @@ class Image {
         tables_(std::move(tables)),
         layouts_(kernels_, tables_) {
     for (const ConstantEntry& c : tables_.constants())
-      stored_.push_back({false, content_hash(*c.payload), {}});
+      stored_.push_back({"", content_hash(*c.payload), {}});
     make_segments();
     place_segments();
   }
@@ -265,7 +269,7 @@ class Image {
   /// Adds to `weights` the constants that are not stored in the program.
   void add_outside(ProgramTables& weights) const {
     for (size_t i = 0; i < stored_.size(); ++i)
-      if (stored_[i].is_outside)
+      if (stored_[i].outside == weights_name(options_))
         weights.constant(tables_.constants()[i].path, tables_.constants()[i].payload);
   }
 
@@ -318,12 +322,17 @@ class Image {
 
   void store_constants(const std::vector<Method>& methods, Report& report) {
     constexpr size_t least_outside = 1024;
+    const Sources sources(options_.sources);
     for (const Method& m : methods) layouts_.add(*m.graph);
     for (uint32_t i = 0; i < tables_.constants().size(); ++i) {
       const ir::Payload& payload = *tables_.constants()[i].payload;
       Stored& stored = stored_.emplace_back();
-      if (!options_.weights.empty() && payload.size_bytes >= least_outside) {
-        stored = {true, content_hash(payload), {}};
+      const bool is_large = payload.size_bytes >= least_outside;
+      if (const auto place = is_large ? sources.find(payload) : std::nullopt)
+        stored = {place->file, place->key, {}};
+      else if (is_large && !options_.weights.empty())
+        stored = {weights_name(options_), content_hash(payload), {}};
+      if (stored.is_outside()) {
         report.outside_bytes += static_cast<int64_t>(payload.size_bytes);
         report.packed_at_load += layouts_.asks_for(i);
       } else if (tables_.is_kept_dense(i)) {

@@ -8,6 +8,7 @@
 #include "taper/exporter/emit/report.h"
 #include "taper/exporter/io/asset.h"
 #include "taper/exporter/io/bundled_test.h"
+#include "taper/exporter/io/source_file.h"
 #include "taper/exporter/ir/graph.h"
 #include "taper/exporter/target/target.h"
 
@@ -32,6 +33,9 @@ struct EmitOptions {
   /// existing weights file keeps its constants, so several programs can share it. Empty: all
   /// constants lie in the program.
   std::string weights;
+  /// Files of which constants of 1 KiB or more are a part. These constants stay there, and the
+  /// program stores where.
+  std::vector<io::SourceFile> sources;
   /// Paths of states that no method writes and whose values the application gives at load. The
   /// program stores them as constants without elements.
   std::vector<std::string> slots;

@@ -11,7 +11,8 @@ namespace {
 
 bool same_bytes(const ir::Payload& a, const ir::Payload& b) {
   return a.dtype == b.dtype && a.layout == b.layout && a.sizes == b.sizes &&
-         std::equal(a.bytes.get(), a.bytes.get() + a.size_bytes, b.bytes.get());
+         (a.bytes.get() == b.bytes.get() ||
+          std::equal(a.bytes.get(), a.bytes.get() + a.size_bytes, b.bytes.get()));
 }
 
 /// Equal for equal payloads. For large payloads, it covers the two ends and the size.

@@ -77,6 +77,7 @@ struct Model {
   Config config;
   std::unique_ptr<Decoder> decoder;
   std::string stored_type;  ///< of the embedding in a GGUF file: "Q4_0"; empty for a folder
+  std::vector<io::SourceFile> files;  ///< where its weights lie
 };
 
 struct LoadOptions {

@@ -18,7 +18,7 @@ Model build(Config config, Checkpoint checkpoint, const LoadOptions& options,
   const Weights all(checkpoint);
   auto decoder = std::make_unique<Decoder>(config, tower.empty() ? all : all[tower]);
   checkpoint.require_all_read();
-  return {config, std::move(decoder), ""};
+  return {config, std::move(decoder), "", {}};
 }
 
 /// The text of a model that also sees images.
@@ -50,11 +50,15 @@ Model load(const std::string& path, const LoadOptions& options) {
       const gguf::File file(path);
       Model model = build(read_config(file.content()), Checkpoint(file, options.lora), options);
       model.stored_type = gguf::type_name(file.content().tensors.at("token_embd.weight").type);
+      model.files = {{std::filesystem::path(path).filename().string(), file.mapping()}};
       return model;
     }
     const huggingface::Folder folder(path, options.config);
-    if (has_text_part(folder.config())) return build_text_part(folder, options);
-    return build(read_config(folder.config()), Checkpoint(folder, options.lora), options);
+    Model model = has_text_part(folder.config())
+                      ? build_text_part(folder, options)
+                      : build(read_config(folder.config()), Checkpoint(folder, options.lora), options);
+    model.files = folder.files();
+    return model;
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/llm/names.h"
+#include "taper/runtime/extension/module/mapped_file.h"
 
 namespace taper::llm {
 namespace {
@@ -46,8 +47,9 @@ Checkpoint::Checkpoint(const huggingface::Folder& folder, const std::string& ada
 }
 
 Checkpoint::Checkpoint(const gguf::File& file, const std::string& adapter) : is_gguf_(true) {
+  const std::byte* const readable_end = file.mapping()->readable().end();
   for (const auto& [name, t] : file.content().tensors)
-    tensors_[name] = {t.type, t.sizes, t.bytes, file.owner(), file.readable_end()};
+    tensors_[name] = {t.type, t.sizes, t.bytes, file.mapping(), readable_end};
   add_adapter(adapter);
 }
 

@@ -276,8 +276,7 @@ File::File(const std::filesystem::path& path) {
   std::string why;
   if (!mapped->open(path.string(), why)) throw io::FileError(path.string() + ": " + why);
   const Span<const std::byte> bytes = mapped->bytes();
-  readable_end_ = mapped->readable().end();
-  owner_ = mapped;
+  mapping_ = mapped;
   content_ = parse({bytes.data(), static_cast<size_t>(bytes.size())}, path.string());
 }
 

@@ -23,6 +23,10 @@
 #include "taper/exporter/importers/gguf/types.h"
 #include "taper/exporter/io/array.h"
 
+namespace taper {
+class MappedFile;
+}
+
 namespace taper::gguf {
 
 /// The types of metadata, as the file numbers them.
@@ -99,13 +103,10 @@ class File {
 
   const Content& content() const { return content_; }
   /// Keeps the mapping alive.
-  const std::shared_ptr<const void>& owner() const { return owner_; }
-  /// The end of the bytes that may be read: not before the end of the file.
-  const std::byte* readable_end() const { return readable_end_; }
+  const std::shared_ptr<const MappedFile>& mapping() const { return mapping_; }
 
  private:
-  std::shared_ptr<const void> owner_;
-  const std::byte* readable_end_ = nullptr;
+  std::shared_ptr<const MappedFile> mapping_;
   Content content_;
 };
 

@@ -116,6 +116,7 @@ void Folder::map(const std::filesystem::path& file) {
   auto mapped = std::make_shared<MappedFile>();
   std::string why;
   if (!mapped->open(file.string(), why)) throw io::FileError(file.string() + ": " + why);
+  files_.push_back({file.filename().string(), mapped});
   const Span<const std::byte> bytes = mapped->bytes();
   io::SafeTensorsIndex index =
       io::index_safetensors({bytes.data(), static_cast<size_t>(bytes.size())}, file.string());

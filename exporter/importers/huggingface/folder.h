@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "taper/exporter/io/safetensors_index.h"
+#include "taper/exporter/io/source_file.h"
 
 namespace taper::huggingface {
 
@@ -36,6 +37,8 @@ class Folder {
   /// An empty object if there is no generation_config.json.
   const nlohmann::json& generation_config() const { return generation_config_; }
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+  /// The files of the weights.
+  const std::vector<io::SourceFile>& files() const { return files_; }
 
  private:
   void map(const std::filesystem::path& file);
@@ -44,6 +47,7 @@ class Folder {
   std::filesystem::path path_;
   nlohmann::json config_, generation_config_;
   std::map<std::string, Tensor> tensors_;
+  std::vector<io::SourceFile> files_;
   std::map<std::string, std::string> shard_of_;
 };
 
