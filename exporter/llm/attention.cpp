@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 
 #include "taper/exporter/eager/eager.h"
 
@@ -11,9 +10,6 @@ namespace taper::llm {
 using namespace eager;
 
 namespace {
-
-/// How much lies behind the last element: kernels may read it.
-constexpr size_t alignment = 64;
 
 /// (batch, n, heads * head_dim) -> (batch, n, heads, head_dim)
 Tensor in_heads(const Tensor& x, int64_t heads, int64_t head_dim) {
@@ -43,21 +39,6 @@ std::vector<float> alibi_slopes(int64_t heads) {
   const std::vector<float> between = powers(std::sqrt(ratio), ratio, heads - whole);
   slopes.insert(slopes.end(), between.begin(), between.end());
   return slopes;
-}
-
-Tensor lazy_zeros(const Ints& sizes) {
-  size_t count = 1;
-  for (const int64_t size : sizes) count *= static_cast<size_t>(size);
-  const size_t bytes = count * sizeof(float);
-  void* const memory = std::calloc(1, bytes + readable_behind + alignment);
-  if (memory == nullptr)
-    throw ExportError("no memory for a cache of " + std::to_string(bytes) +
-                      " bytes; ask for a "
-                      "shorter context");
-  const std::shared_ptr<void> owner(memory, std::free);
-  const uintptr_t at =
-      (reinterpret_cast<uintptr_t>(memory) + alignment - 1) / alignment * alignment;
-  return Tensor::borrow(reinterpret_cast<void*>(at), DType::f32, sizes, owner);
 }
 
 Cache::Cache(int64_t batch, int64_t heads, int64_t capacity, int64_t features)

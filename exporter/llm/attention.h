@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 
+#include "taper/exporter/eager/lazy_zeros.h"
 #include "taper/exporter/llm/blocks.h"
 #include "taper/exporter/llm/step.h"
 
@@ -18,8 +19,7 @@ class Cache : public nn::Module {
              const Tensor& batch = {});
 };
 
-/// f32 zeros that take no memory until they are written.
-Tensor lazy_zeros(const Ints& sizes);
+using eager::lazy_zeros;
 
 /// How a checkpoint holds the projections of queries, keys and values.
 enum class Projections : uint8_t {

@@ -7,6 +7,7 @@
 #include "taper/exporter/dim/check.h"
 #include "taper/exporter/eager/alias.h"
 #include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/lazy_zeros.h"
 
 namespace taper {
 namespace {
@@ -20,9 +21,10 @@ bool starts_with(const std::string& text, std::string_view prefix) {
 }
 
 /// Whether a state is the member of a module called "cache" and holds zeros.
-bool is_empty_cache(const ir::State& state) {
+bool is_empty_cache(const ir::State& state, bool untouched) {
   if (!starts_with(state.path, "cache.") && state.path.find(".cache.") == std::string::npos)
     return false;
+  if (untouched) return true;
   const std::byte* const bytes = state.initial->bytes.get();
   const size_t size = state.initial->size_bytes;
   return size == 0 || (bytes[0] == std::byte{0} && std::memcmp(bytes, bytes + 1, size - 1) == 0);
@@ -104,6 +106,7 @@ Tracer::Track& Tracer::capture(const Tensor& base, Location here) {
   track.state = graph_.add_state(path, kind_of(base), base.requires_grad(), base.dtype(), sizes,
                                  payload_of(base));
   track.current = track.state->value.get();
+  track.untouched = eager::is_untouched(*track.storage);
   captured_.push_back(&track);
   return track;
 }
@@ -304,10 +307,11 @@ void Tracer::finish() {
   for (const Track* track : captured_)
     if (track->written && track->current != track->state->value.get()) {
       graph_.add_write(track->state, track->current);
-      if (is_empty_cache(*track->state)) {
+      if (is_empty_cache(*track->state, track->untouched)) {
         track->state->kind = ir::StateKind::cache;
         track->state->initial = nullptr;  // zeros, which take no place in a file
       }
+      if (track->untouched) eager::keep_untouched(*track->storage);
     }
 }
 

@@ -64,6 +64,7 @@ class Tracer final : public eager::Recorder {
     ir::State* state = nullptr;  // of a tensor from before the trace
     uint64_t generation = 0;     // counts writes
     bool written = false;
+    bool untouched = false;  ///< lazy zeros, when they were captured
   };
   /// The object that `TensorImpl::trace_value` points to.
   struct Seen {
