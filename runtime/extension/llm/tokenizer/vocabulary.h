@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace taper::llm {
@@ -25,8 +24,17 @@ class Vocabulary {
   TokenId find(std::string_view token) const;
 
  private:
+  /// A hash table with open addresses. A tokenizer asks for each token of each merge when it is
+  /// read, so most of that time is spent here.
+  struct Slot {
+    uint32_t hash = 0;
+    TokenId id = no_token;  ///< no_token: the slot is free
+  };
+  /// The slot of the token, or the free one where it belongs.
+  size_t slot_of(std::string_view token, uint32_t hash) const;
+
   std::vector<std::string> tokens_;
-  std::unordered_map<std::string_view, TokenId> ids_;
+  std::vector<Slot> slots_;
 };
 
 /// The token for a byte where characters fall back on bytes: `<0x0A>`.
