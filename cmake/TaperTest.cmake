@@ -85,7 +85,8 @@ function(taper_test name)
   set_source_files_properties(${foreign} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   gtest_discover_tests(${name}
       DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+      # a test keeps nothing for the next one
+      PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT TAPER_CACHE=off)
 endfunction()
 
 function(taper_golden_test name)

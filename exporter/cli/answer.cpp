@@ -1,9 +1,13 @@
 #include "taper/exporter/cli/answer.h"
 
+#include <filesystem>
+#include <iostream>
+
 #include "taper/exporter/cli/quantization.h"
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/io/file.h"
+#include "taper/exporter/llm/program_cache.h"
 #include "taper/exporter/llm/text_model.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
 
@@ -14,6 +18,11 @@ std::string recipe_of(const std::string& quantize) {
   if (quantize == "int8") return "int8-dynamic";
   if (quantize == "int4") return "int4-g32";
   return quantize;
+}
+
+/// A recipe in a file is known by its text.
+std::string content_of_recipe(const std::string& recipe) {
+  return std::filesystem::is_regular_file(recipe) ? text_of_file(recipe) : recipe;
 }
 
 using ReadGrammar = Result<llm::Grammar> (*)(std::string_view, std::string*);
@@ -44,6 +53,12 @@ void ModelChoice::add_to(Command& command) {
   command.flag("--exact", exact, "compute in f32 on de-quantized weights");
   command.option("--threads", threads, "the threads that compute; 0: one for each core")
       .in_range(0, max_threads);
+  add_no_cache(command, no_cache);
+}
+
+void ModelChoice::add_no_cache(Command& command, bool& given) {
+  command.flag("--no-cache", given,
+               "make the model's program anew, and keep none for the next start (`taper cache`)");
 }
 
 llm::LanguageModel ModelChoice::load() const {
@@ -59,6 +74,9 @@ llm::LanguageModel ModelChoice::load() const {
   options.exact = exact, options.context = context, options.threads = eager::threads();
   options.before_passes = written.before_passes, options.draft = !draft.empty();
   options.states = states, options.rows = rows, options.lora = lora;
+  options.edit = content_of_recipe(recipe_of(quantize));
+  if (!no_cache) options.cache = llm::ProgramCache::default_folder();
+  options.note = [](const std::string& text) { std::cerr << "taper: " << text << '\n'; };
   options.stage = [&](const std::string& stage) { stages.begin(stage); };
   llm::LanguageModel loaded = llm::load_text_model(model, options);
   if (!draft.empty() && !loaded.text().rewinds)

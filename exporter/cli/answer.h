@@ -24,8 +24,10 @@ struct ModelChoice {
   bool exact = false;
   bool states = false;  ///< the program gives the states of tokens, for embeddings
   int64_t rows = 1;     ///< texts that the caches hold; a program has those it was exported with
+  bool no_cache = false;
 
   void add_to(Command& command);
+  static void add_no_cache(Command& command, bool& given);
   /// Loads the model. Shows the steps if the error stream is a terminal.
   llm::LanguageModel load() const;
   /// What guesses for the model that was loaded; null: nothing.

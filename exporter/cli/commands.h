@@ -20,6 +20,7 @@ void add_serve_command(CommandLine& line, std::ostream& out);
 void add_embed_command(CommandLine& line, std::ostream& out);
 void add_eval_command(CommandLine& line, std::ostream& out);
 void add_bench_command(CommandLine& line, std::ostream& out);
+void add_cache_command(CommandLine& line, std::ostream& out);
 void add_transcribe_command(CommandLine& line, std::ostream& out);
 
 }  // namespace taper::cli

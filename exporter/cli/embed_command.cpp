@@ -14,6 +14,7 @@ namespace {
 
 struct EmbedArguments {
   std::string model, texts, output, pooling;
+  bool no_cache = false;
 };
 
 /// A list of texts, or of objects with `text`.
@@ -35,7 +36,7 @@ std::vector<std::string> read_texts(const std::string& path) {
 std::unique_ptr<llm::Embedder> load_embedder(const EmbedArguments& a) {
   if (is_encoder(a.model)) return load_encoder(a.model, a.pooling);
   ModelChoice choice;
-  choice.model = a.model, choice.states = true;
+  choice.model = a.model, choice.states = true, choice.no_cache = a.no_cache;
   std::unique_ptr<llm::Embedder> embedder = embedder_of(choice.load(), a.pooling);
   if (embedder == nullptr)
     throw ExportError(a.model + ": the program does not give states; export it with --states");
@@ -78,6 +79,7 @@ void add_embed_command(CommandLine& line, std::ostream& out) {
       .required()
       .checked_by(check_written);
   add_pooling(command, arguments->pooling);
+  ModelChoice::add_no_cache(command, arguments->no_cache);
   command.does([arguments, &out] { embed(*arguments, out); });
 }
 

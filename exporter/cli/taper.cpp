@@ -48,6 +48,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   add_eval_command(line, out);
   add_bench_command(line, out);
   add_transcribe_command(line, out);
+  add_cache_command(line, out);
 #endif
 #ifdef TAPER_HAS_SERVER
   add_serve_command(line, out);

@@ -1,6 +1,7 @@
 // A language model that reads and writes text, out of a Hugging Face folder, a .gguf file or a
 // program.
 #pragma once
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -24,12 +25,18 @@ struct TextModelOptions {
   const Threads* threads = nullptr;
   /// Edits the graphs before they become a program (ExportOptions::before_passes).
   std::function<void(const std::vector<ir::Graph*>&)> before_passes;
+  /// Says what `before_passes` does, so that its results can be kept. Empty: they are not kept.
+  std::string edit;
+  /// The folder that keeps programs for the next start (ProgramCache). Empty: none.
+  std::filesystem::path cache;
   std::function<void(const std::string&)> stage;  ///< told what begins: loading, tracing, …
+  std::function<void(const std::string&)> note;   ///< told what is kept where, or why nothing is
 };
 
-/// Loads a program, or makes one of the model's file and loads that. A program has the context, the
-/// rows and the exactness that it was exported with, and takes no `lora` and no `before_passes`. Throws
-/// ExportError, which names the file.
+/// Loads a program, or makes one of the model's files and loads that. Weights stay in these files
+/// unless `before_passes` changes them. If the cache has a program of this model and these options,
+/// that one is loaded. A program has the context, the rows and the exactness that it was exported
+/// with, and takes no `lora` and no `before_passes`. Throws ExportError, which names the file.
 LanguageModel load_text_model(const std::string& path, const TextModelOptions& options = {});
 
 }  // namespace taper::llm

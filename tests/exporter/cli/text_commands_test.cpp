@@ -407,5 +407,35 @@ TEST(taper_generate, writes_what_a_grammar_or_a_schema_allows) {
               HasSubstr("bad.gbnf: line 1: there is no rule 'x'"));
 }
 
+TEST(taper_cache, lists_and_removes_what_is_kept) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
+  const Recorded m(folder);
+  const std::string cache = tests::scratch_file("cache").string();
+  std::filesystem::remove_all(cache);
+  ::setenv("TAPER_CACHE", cache.c_str(), 1);
+  EXPECT_EQ(taper_command("cache").out, cache + ": 0 models, 0 B of at most 10.0 GB\n");
+  const auto generate = [&](auto... options) {
+    const Outcome o = taper_command("generate", m.model, "--prompt", text_of(m.ids.first(8)),
+                                    "--greedy", "--max-tokens", "4", options...);
+    EXPECT_EQ(o.code, success) << o.err;
+    return o.out;
+  };
+  const std::string answer = generate("--no-cache");
+  EXPECT_FALSE(std::filesystem::exists(cache));
+  EXPECT_EQ(generate(), answer);
+  EXPECT_EQ(generate(), answer);
+  EXPECT_THAT(
+      taper_command("cache").out,
+      ContainsRegex(": 1 model, .* of at most 10.0 GB\n  model-[0-9a-f]+  .*B, used today\n"));
+  generate("--quantize", "int8"), generate("--quantize", "int8");
+  EXPECT_THAT(taper_command("cache").out, HasSubstr(": 2 models, "));
+  EXPECT_THAT(taper_command("cache", "--clear").out,
+              ContainsRegex("removed 2 models, .*B from " + cache));
+  EXPECT_THAT(taper_command("cache").out, HasSubstr(": 0 models, 0 B"));
+  ::setenv("TAPER_CACHE", "off", 1);
+  EXPECT_EQ(generate(), answer);
+  EXPECT_THAT(taper_command("cache").err, HasSubstr("there is no cache: TAPER_CACHE is \"off\""));
+}
+
 }  // namespace
 }  // namespace taper::cli
