@@ -30,7 +30,8 @@ fetch() {
 }
 
 if [ -z "$model" ]; then
-  cache=${TAPER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/taper}
+  cache=${TAPER_CACHE:-off}
+  [ "$cache" != off ] || cache=${XDG_CACHE_HOME:-$HOME/.cache}/taper
   model=$cache/SmolLM2-135M-Instruct.Q4_1.gguf
   mkdir -p "$cache"
   if [ ! -f "$model" ]; then

@@ -13,7 +13,8 @@ version=4ea82e5
 target=${2:-native}
 machine=$(uname -m)
 [ "$target" != arm64 ] || machine=aarch64
-cache=${TAPER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/taper}
+cache=${TAPER_CACHE:-off}
+[ "$cache" != off ] || cache=${XDG_CACHE_HOME:-$HOME/.cache}/taper
 prefix=$(realpath -m "${1:-$cache/xnnpack-$version-$machine}")
 
 # suite, source package, its tarball's SHA-256, the folder to unpack to, path components to drop

@@ -54,9 +54,9 @@ Model load(const std::string& path, const LoadOptions& options) {
       return model;
     }
     const huggingface::Folder folder(path, options.config);
-    Model model = has_text_part(folder.config())
-                      ? build_text_part(folder, options)
-                      : build(read_config(folder.config()), Checkpoint(folder, options.lora), options);
+    Model model = has_text_part(folder.config()) ? build_text_part(folder, options)
+                                                 : build(read_config(folder.config()),
+                                                         Checkpoint(folder, options.lora), options);
     model.files = folder.files();
     return model;
   });

@@ -107,8 +107,8 @@ class Keeper {
   /// Throws FileError if a file of the model cannot be read.
   Keeper(const std::string& path, const TextModelOptions& options)
       : path_(path), options_(options), cache_(options.cache) {
-    std::string what = options.edit + '\n' + std::to_string(options.context) + ' ' +
-                       std::to_string(options.rows);
+    std::string what =
+        options.edit + '\n' + std::to_string(options.context) + ' ' + std::to_string(options.rows);
     if (!options.lora.empty()) what += ' ' + cache_.folder_of(options.lora, "").filename().string();
     for (const bool choice : {options.exact, options.draft, options.states})
       what += choice ? " 1" : " 0";

@@ -49,7 +49,9 @@ struct Generation::Parts {
   void guard(Part part);
   index_t unread() const { return static_cast<index_t>(all.size()) - sequence.position(); }
   bool reads_prompt() const { return unread() > 1; }
-  bool reads_one_token() const { return unread() == 1 && (options.draft == nullptr || ids.empty()); }
+  bool reads_one_token() const {
+    return unread() == 1 && (options.draft == nullptr || ids.empty());
+  }
   bool read();
   bool read_with_guesses();
   bool take(Result<Span<float>> rows);
