@@ -1,8 +1,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "taper/exporter/passes/folded_norms.h"
 #include "taper/exporter/passes/match.h"
-#include "taper/exporter/passes/passes.h"
 
 namespace taper::passes {
 namespace {
@@ -28,22 +28,21 @@ struct Patterns {
 class BatchNormFolder {
  public:
   BatchNormFolder(ir::Graph& graph, PassContext& context) : graph_(graph), context_(context) {
-    for (const ir::Constant& c : graph.constants()) payloads_[c.value.get()] = c.payload.get();
+    for (const ir::Constant& c : graph.constants()) parts_[c.value.get()] = {c.path, c.payload};
   }
 
-  int run() {
-    int folded = 0;
-    for (auto at = graph_.nodes().begin(); at != graph_.nodes().end();) folded += visit(*at++);
-    if (folded > 0) remove_dead_code(graph_, context_);
-    return folded;
+  std::vector<FoldedNorm> run() {
+    for (auto at = graph_.nodes().begin(); at != graph_.nodes().end();) visit(*at++);
+    if (!norms_.empty()) remove_dead_code(graph_, context_);
+    return std::move(norms_);
   }
 
  private:
-  bool visit(const ir::Node& norm) {
+  void visit(const ir::Node& norm) {
     static const Patterns patterns;
     const auto candidate = find(patterns.candidate, norm);
-    if (!candidate) return false;
-    const auto decline = [&](const char* why) { return context_.declined(norm, why), false; };
+    if (!candidate) return;
+    const auto decline = [&](const char* why) { context_.declined(norm, why); };
     const Value* conv = (*candidate)[patterns.conv];
     if (conv->users.size() != 1 || graph_.is_returned(conv))
       return decline("the convolution's result is used elsewhere, too");
@@ -59,60 +58,77 @@ class BatchNormFolder {
       if (constants[*v] != nullptr && constants[*v]->type.dtype != DType::f32)
         return decline("a weight or statistic is not f32");
     fold(norm, conv->node, constants, patterns);
-    return true;
   }
 
   void fold(const ir::Node& norm, ir::Node* conv, const match::Match& constants,
             const Patterns& p) {
-    const float *w = elements(constants[p.weight]), *b = elements(constants[p.bias]),
-                *gamma = elements(constants[p.gamma]), *beta = elements(constants[p.beta]),
-                *mean = elements(constants[p.mean]), *variance = elements(constants[p.variance]);
-    const double eps = ir::Call<ops::_native_batch_norm_legit_no_training>(norm).get<"eps">();
-    const ir::Payload& old = *payloads_.at(constants[p.weight]);
-    const int64_t channels = old.sizes[0];
-    const size_t per_channel =
-        channels == 0 ? 0 : old.size_bytes / sizeof(float) / static_cast<size_t>(channels);
-    std::vector<float> weight(old.size_bytes / sizeof(float)), bias(static_cast<size_t>(channels));
-    for (size_t c = 0; c < bias.size(); ++c) {
-      const double scale = (gamma != nullptr ? gamma[c] : 1.0) / std::sqrt(variance[c] + eps);
-      for (size_t i = c * per_channel; i < (c + 1) * per_channel; ++i)
-        weight[i] = static_cast<float>(w[i] * scale);
-      bias[c] = static_cast<float>(((b != nullptr ? b[c] : 0.0) - mean[c]) * scale +
-                                   (beta != nullptr ? beta[c] : 0.0));
-    }
+    const ir::Call<ops::_native_batch_norm_legit_no_training> call(norm);
+    FoldedNorm of;
+    of.weight = part(constants[p.weight]), of.bias = part(constants[p.bias]);
+    of.gamma = part(constants[p.gamma]), of.beta = part(constants[p.beta]);
+    of.mean = part(constants[p.mean]), of.variance = part(constants[p.variance]);
+    of.eps = call.get<"eps">(), of.momentum = call.get<"momentum">();
+    const std::string module = conv->module.empty() ? "convolution" : conv->module;
+    of.weight_path = module + ".weight.folded", of.bias_path = module + ".bias.folded";
+    const FoldedProduct product = folded(of);
+    const std::vector<int64_t>& sizes = of.weight.payload->sizes;
     using Convolution = ir::Call<ops::convolution>;
     graph_.set_argument(conv, Convolution::position<"weight">,
-                        add_constant(conv, ".weight", ir::Payload::from(weight, old.sizes)));
+                        add_constant(of.weight_path, ir::Payload::from(product.weight, sizes)));
     graph_.set_argument(conv, Convolution::position<"bias">,
-                        add_constant(conv, ".bias", ir::Payload::from(bias, {channels})));
+                        add_constant(of.bias_path, ir::Payload::from(product.bias, {sizes[0]})));
     context_.did(norm, "is in the weights of " + ir::describe(*conv) + " now");
     graph_.replace_uses(norm.result(), conv->result());
+    norms_.push_back(std::move(of));
   }
 
-  /// The elements of an f32 constant; nullptr for an absent one.
-  const float* elements(const Value* constant) const {
-    return constant == nullptr
-               ? nullptr
-               : reinterpret_cast<const float*>(payloads_.at(constant)->bytes.get());
+  FoldedNorm::Part part(const Value* constant) const {
+    return constant == nullptr ? FoldedNorm::Part() : parts_.at(constant);
   }
-
-  Value* add_constant(const ir::Node* conv, const char* name,
-                      std::shared_ptr<const ir::Payload> payload) {
-    Value* value = graph_.add_constant(
-        (conv->module.empty() ? "convolution" : conv->module) + name + ".folded", payload);
-    payloads_[value] = payload.get();  // the graph keeps it alive
+  Value* add_constant(const std::string& path, std::shared_ptr<const ir::Payload> payload) {
+    Value* value = graph_.add_constant(path, payload);
+    parts_[value] = {path, std::move(payload)};
     return value;
   }
 
   ir::Graph& graph_;
   PassContext& context_;
-  std::unordered_map<const Value*, const ir::Payload*> payloads_;
+  std::unordered_map<const Value*, FoldedNorm::Part> parts_;
+  std::vector<FoldedNorm> norms_;
 };
+
+/// nullptr for an absent part.
+const float* elements(const FoldedNorm::Part& part) {
+  return part.payload == nullptr ? nullptr
+                                 : reinterpret_cast<const float*>(part.payload->bytes.get());
+}
 
 }  // namespace
 
-int fold_batch_norm(ir::Graph& graph, PassContext& context) {
+FoldedProduct folded(const FoldedNorm& norm) {
+  const float *w = elements(norm.weight), *b = elements(norm.bias), *gamma = elements(norm.gamma),
+              *beta = elements(norm.beta), *mean = elements(norm.mean),
+              *variance = elements(norm.variance);
+  const ir::Payload& old = *norm.weight.payload;
+  const auto channels = static_cast<size_t>(old.sizes[0]);
+  const size_t count = old.size_bytes / sizeof(float),
+               per_channel = channels == 0 ? 0 : count / channels;
+  FoldedProduct made{std::vector<float>(count), std::vector<float>(channels)};
+  for (size_t c = 0; c < channels; ++c) {
+    const double scale = (gamma != nullptr ? gamma[c] : 1.0) / std::sqrt(variance[c] + norm.eps);
+    for (size_t i = c * per_channel; i < (c + 1) * per_channel; ++i)
+      made.weight[i] = static_cast<float>(w[i] * scale);
+    made.bias[c] = static_cast<float>(((b != nullptr ? b[c] : 0.0) - mean[c]) * scale +
+                                      (beta != nullptr ? beta[c] : 0.0));
+  }
+  return made;
+}
+
+std::vector<FoldedNorm> fold_batch_norms(ir::Graph& graph, PassContext& context) {
   return BatchNormFolder(graph, context).run();
+}
+int fold_batch_norm(ir::Graph& graph, PassContext& context) {
+  return static_cast<int>(fold_batch_norms(graph, context).size());
 }
 
 }  // namespace taper::passes

@@ -21,11 +21,80 @@ using eager::Tensor;
 using ir::Node;
 using ir::Value;
 
+/// A batch norm and the convolution before it.
+struct QatModel::Norm {
+  passes::FoldedNorm source;
+  nn::Parameter weight, bias, gamma, beta;  ///< undefined: there is none
+  Tensor mean, variance;                    ///< running
+  Tensor seen_mean, seen_variance;          ///< in this run
+  std::string before;                       ///< the value that the norm of a batch reads
+
+  explicit Norm(const passes::FoldedNorm& from) : source(from) {
+    const auto set = [](nn::Parameter& p, const passes::FoldedNorm::Part& part) {
+      if (part.payload != nullptr) p = nn::Parameter(ir::tensor_of(part.payload).clone());
+    };
+    set(weight, from.weight), set(bias, from.bias), set(gamma, from.gamma), set(beta, from.beta);
+    mean = ir::tensor_of(from.mean.payload).clone();
+    variance = ir::tensor_of(from.variance.payload).clone();
+  }
+  std::string state(const char* what) const { return source.weight_path + "." + what; }
+  /// What a channel of the weight is multiplied by.
+  Tensor factor() const {
+    const Tensor inverse = eager::rsqrt(variance + source.eps);
+    return gamma.defined() ? gamma * inverse : inverse;
+  }
+  /// (channels, 1, …), like a weight or, one dimension less, behind a batch.
+  static Tensor spread(const Tensor& channels, int64_t dims) {
+    std::vector<Dim> sizes(static_cast<size_t>(dims), Dim(1));
+    sizes[0] = channels.size(0);
+    return channels.reshape(sizes);
+  }
+  Tensor folded_weight() const { return weight * spread(factor(), weight.rank()); }
+  Tensor folded_bias() const {
+    const Tensor centre = bias.defined() ? bias - mean : mean * -1.0;
+    return beta.defined() ? centre * factor() + beta : centre * factor();
+  }
+  /// What the batch norm of a batch multiplies the convolution's result with: 1 / factor. A channel
+  /// whose factor is 0 has the weight 0.
+  Tensor inverse_factor() const {
+    constexpr double least = 1e-12;
+    const Tensor f = factor();
+    return eager::where(eager::lt(eager::abs(f), least), eager::zeros_like(f), 1.0 / f);
+  }
+  void see(const Tensor& t) {
+    const eager::NoGrad guard;
+    eager::Ints others;
+    for (int64_t d = 0; d < t.rank(); ++d)
+      if (d != 1) others.push_back(d);
+    seen_mean = eager::mean(t.detach(), others), seen_variance = eager::var(t.detach(), others);
+  }
+  /// Moves the running statistics towards those of the batch.
+  void move() {
+    if (!seen_mean.defined()) return;
+    const eager::NoGrad guard;
+    const Tensor centre = bias.defined() ? seen_mean + bias.detach() : seen_mean;
+    mean.copy_(mean + (centre - mean) * source.momentum);
+    variance.copy_(variance + (seen_variance - variance) * source.momentum);
+    seen_mean = {}, seen_variance = {};
+  }
+  /// The norm as it is now.
+  passes::FoldedNorm trained() const {
+    passes::FoldedNorm now = source;
+    const auto set = [](passes::FoldedNorm::Part& part, const Tensor& t) {
+      if (t.defined()) part.payload = ir::payload_of(t.detach());
+    };
+    set(now.weight, weight), set(now.bias, bias), set(now.gamma, gamma), set(now.beta, beta);
+    set(now.mean, mean), set(now.variance, variance);
+    return now;
+  }
+};
+
 /// A parameter, and how it rounds.
 struct QatModel::Weight {
   enum class Rounding : uint8_t { none, channels, blocks };
   std::string path;
   nn::Parameter value;
+  const Norm* norm = nullptr;  ///< the weight is what its convolution and the norm make together
   Rounding rounding = Rounding::none;
   int axis = -1;                  ///< of channels; -1: all have one scale
   Layout layout = Layout::dense;  ///< of blocks
@@ -122,8 +191,11 @@ class QatModel::Builder {
     }
     auto weight = std::make_unique<Weight>();
     weight->path = path;
-    weight->value = nn::Parameter(ir::tensor_of(source->payload).clone());
-    replace(value, path, weight->value);
+    const Tensor elements = ir::tensor_of(source->payload).clone();
+    for (const auto& n : model_.norms_)
+      if (n->source.weight_path == path || n->source.bias_path == path) weight->norm = n.get();
+    if (weight->norm == nullptr) weight->value = nn::Parameter(elements);
+    replace(value, path, elements);
     model_.weights_.push_back(std::move(weight));
     return model_.weights_.back().get();
   }
@@ -235,12 +307,73 @@ QatModel::QatModel(const ir::Graph& graph, const Ranges& ranges, const StaticOpt
   ranges_.bias_shifts.clear();  // biases are trained
   for (const GridGroup& group : make_plan(*source_, options).groups) add_activation(group);
   quantize_static(*graph_, ranges_, options);
+  add_norms();
   Builder builder(*this);
   builder.train_channels();
+  // the weights of others stay float, or were merged with those of another node
+  std::erase_if(
+      norms_, [&](const auto& n) { return graph_->find_state(n->source.weight_path) == nullptr; });
   builder.train_biases();
   builder.round_activations();
   builder.finish();
+  if (!norms_.empty()) build_batch_graph();
   require_weights();
+}
+
+void QatModel::add_norms() {
+  for (const passes::FoldedNorm& norm : options_.norms) {
+    const ir::Constant *weight = only_constant(*source_, norm.weight_path),
+                       *bias = only_constant(*source_, norm.bias_path);
+    if (weight == nullptr || bias == nullptr) continue;  // two calls of one module
+    const passes::FoldedProduct product = passes::folded(norm);
+    if (ir::tensor_of(weight->payload).to_vector<float>() != product.weight ||
+        ir::tensor_of(bias->payload).to_vector<float>() != product.bias)
+      throw ExportError(norm.weight_path +
+                        " was changed after its batch norm was folded, so the norm cannot train; "
+                        "call QatModel without norms, or leave out what changed it");
+    norms_.push_back(std::make_unique<Norm>(norm));
+  }
+}
+
+/// conv(x, weight) * (1 / factor) is what the convolution gives without the norm. The norm of a
+/// batch follows, and takes the name of the convolution's result: ranges are those of this value.
+void QatModel::build_batch_graph() {
+  batch_graph_ = copy_of(*graph_);
+  ir::Graph& graph = *batch_graph_;
+  const auto state = [&](const std::string& path, const Tensor& t) -> ir::Argument {
+    if (!t.defined()) return {};
+    std::vector<int64_t> sizes;
+    for (const Dim d : t.sizes()) sizes.push_back(d.value());
+    return graph
+        .add_state(path, ir::StateKind::parameter, true, t.dtype(), sizes,
+                   ir::payload_of(t.detach()))
+        ->value.get();
+  };
+  for (const auto& norm : norms_) {
+    Value* weight = graph.find_state(norm->source.weight_path)->value.get();
+    Node* conv = weight->users[0];
+    const auto next = std::next(conv->position);
+    const auto insert = [&](const Operator& op, std::vector<ir::Argument> arguments) {
+      const std::span types(&conv->result()->type, 1);
+      return next == graph.nodes().end()
+                 ? graph.append(op, std::move(arguments), types, conv->location, conv->module)
+                 : graph.insert_before(&*next, op, std::move(arguments), types, conv->location,
+                                       conv->module);
+    };
+    Value* result = conv->result();
+    Node* plain =
+        insert(ops::mul_Tensor,
+               {result, state(norm->state("factor"),
+                              Norm::spread(norm->inverse_factor(), norm->weight.rank() - 1))});
+    Node* normed = insert(ops::batch_norm,
+                          {plain->result(), state(norm->state("gamma"), norm->gamma),
+                           state(norm->state("beta"), norm->beta), std::monostate(),
+                           std::monostate(), true, norm->source.momentum, norm->source.eps, false});
+    graph.replace_uses(result, normed->result());
+    graph.set_argument(plain, 0, result);
+    std::swap(result->name, normed->result()->name);
+    norm->before = plain->result()->name;
+  }
 }
 
 void QatModel::add_activation(const GridGroup& group) {
@@ -294,7 +427,17 @@ void QatModel::require_weights() {
 }
 
 void QatModel::visit_members(nn::Members& members) {
-  for (const auto& w : weights_) members.add(w->path, w->value);
+  for (const auto& w : weights_)
+    if (w->norm == nullptr) members.add(w->path, w->value);
+  for (const auto& n : norms_) {
+    const auto add = [&](const passes::FoldedNorm::Part& part, const char* name, auto& member) {
+      if (member.defined()) members.add(part.path.empty() ? n->state(name) : part.path, member);
+    };
+    const passes::FoldedNorm& from = n->source;
+    add(from.weight, "of_convolution", n->weight), add(from.bias, "bias", n->bias);
+    add(from.gamma, "gamma", n->gamma), add(from.beta, "beta", n->beta);
+    add(from.mean, "mean", n->mean), add(from.variance, "variance", n->variance);
+  }
   for (const auto& a : activations_) {
     if (options_.learns_scales && !a->is_known)
       members.add(a->path + ".scale", a->scale);
@@ -305,21 +448,46 @@ void QatModel::visit_members(nn::Members& members) {
   }
 }
 
-Tensor QatModel::rounded(const Weight& w) const {
+/// `of_batch`: batch norms follow.
+Tensor QatModel::elements_of(const Weight& w, bool of_batch) const {
+  if (w.norm == nullptr) return w.value;
+  const bool is_weight = w.path == w.norm->source.weight_path;
+  if (!is_weight && of_batch) return eager::zeros_like(w.norm->mean);
+  const Tensor folded = is_weight ? w.norm->folded_weight() : w.norm->folded_bias();
+  if (eager::recorder() != nullptr) return folded;
+  // in double, as `convert` does
+  const passes::FoldedProduct exact = passes::folded(w.norm->trained());
+  std::vector<int64_t> sizes;
+  for (const Dim& d : folded.sizes()) sizes.push_back(d.value());
+  return straight_through(folded, Tensor::from(is_weight ? exact.weight : exact.bias, sizes));
+}
+
+Tensor QatModel::rounded(const Weight& w, bool of_batch) const {
   switch (w.rounding) {
     case Weight::Rounding::channels:
-      return in_channels(w.value, w.axis, integers_);
+      return in_channels(elements_of(w, of_batch), w.axis, integers_);
     case Weight::Rounding::blocks:
       return straight_through(w.value, in_blocks(w.value.detach(), w.layout, w.method,
                                                  w.is_transposed, w.padded_depth));
     default:
-      return w.value;
+      return elements_of(w, of_batch);
   }
 }
 
 std::vector<Tensor> QatModel::forward(const std::vector<Tensor>& inputs) {
-  ir::Interpreter interpreter(*graph_);
-  for (const auto& w : weights_) interpreter.set_state(w->path, rounded(*w));
+  const bool of_batch = training() && norms_train_ && !norms_.empty(),
+             observes = training() && observes_;
+  ir::Interpreter interpreter(of_batch ? *batch_graph_ : *graph_);
+  for (const auto& w : weights_) interpreter.set_state(w->path, rounded(*w, of_batch));
+  std::map<std::string, Norm*> norms;
+  for (const auto& n : norms_) {
+    if (!of_batch) break;
+    norms[n->before] = n.get();
+    interpreter.set_state(n->state("factor"),
+                          Norm::spread(n->inverse_factor(), n->weight.rank() - 1));
+    if (n->gamma.defined()) interpreter.set_state(n->state("gamma"), n->gamma);
+    if (n->beta.defined()) interpreter.set_state(n->state("beta"), n->beta);
+  }
   for (const auto& a : activations_) {
     if (graph_->find_state(a->path + ".scale") == nullptr) continue;  // no node reads these values
     // a scale that training made negative, or zero, would be no scale
@@ -327,10 +495,11 @@ std::vector<Tensor> QatModel::forward(const std::vector<Tensor>& inputs) {
     // `move` overwrites it before the backward pass
     interpreter.set_state(a->path + ".zero_point", a->zero_point.clone());
   }
-  if (!training() || !observes_) return interpreter.run(inputs).outputs;
+  if (!of_batch && !observes) return interpreter.run(inputs).outputs;
   interpreter.observe([&](const Value& v, const Tensor& t) {
+    if (const auto norm = norms.find(v.name); norm != norms.end()) norm->second->see(t);
     const auto found = grids_.find(v.name);
-    if (found == grids_.end() || found->second->is_known) return;
+    if (!observes || found == grids_.end() || found->second->is_known) return;
     Activation& a = *found->second;
     const Tensor low = eager::amin(t.detach()), high = eager::amax(t.detach());
     a.seen_low = a.seen_low.defined() ? eager::minimum(a.seen_low, low) : low;
@@ -338,6 +507,7 @@ std::vector<Tensor> QatModel::forward(const std::vector<Tensor>& inputs) {
   });
   std::vector<Tensor> outputs = interpreter.run(inputs).outputs;
   for (const auto& a : activations_) move(*a);
+  for (const auto& n : norms_) n->move();
   return outputs;
 }
 
@@ -357,11 +527,19 @@ void QatModel::move(Activation& a) const {
   a.seen_low = {}, a.seen_high = {};
 }
 
+std::shared_ptr<const ir::Payload> QatModel::trained(const Weight& w,
+                                                     const ir::Payload& old) const {
+  if (w.norm == nullptr) return ir::payload_of(w.value.detach());
+  const passes::FoldedProduct product = passes::folded(w.norm->trained());
+  return ir::Payload::from(w.path == w.norm->source.weight_path ? product.weight : product.bias,
+                           old.sizes);
+}
+
 std::unique_ptr<ir::Graph> QatModel::convert() const {
   auto graph = copy_of(*source_);
   for (const auto& w : weights_) {
-    Value* old = only_constant(*graph, w->path)->value.get();
-    graph->replace_uses(old, graph->add_constant(w->path, ir::payload_of(w->value.detach())));
+    const ir::Constant& old = *only_constant(*graph, w->path);
+    graph->replace_uses(old.value.get(), graph->add_constant(w->path, trained(*w, *old.payload)));
   }
   graph->erase_unused_constants();
   return graph;

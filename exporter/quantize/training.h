@@ -1,8 +1,8 @@
 // Quantization-aware training: a model trains with the numbers that its quantized form will have.
 //
-//   prepare_static(*graph);                                  // batch norms are folded
+//   const auto norms = prepare_qat(*graph);                  // batch norms are folded
 //   const Ranges ranges = calibrate(*graph, examples, {});
-//   QatModel model(*graph, ranges, {});                      // weights and activations in 8 bits
+//   QatModel model(*graph, ranges, {}, {.norms = norms});    // weights and activations in 8 bits
 //   optim::AdamW optimizer(model.parameters(), {.lr = 1e-4});
 //   for (auto [images, labels] : loader) {
 //     optimizer.zero_grad();
@@ -22,6 +22,7 @@
 
 #include "taper/exporter/ir/graph.h"
 #include "taper/exporter/nn/module.h"
+#include "taper/exporter/passes/folded_norms.h"
 #include "taper/exporter/quantize/recipe.h"
 #include "taper/exporter/quantize/static/calibrate.h"
 
@@ -35,10 +36,18 @@ struct QatOptions {
   /// The scales of activations are parameters, too, and batches do not move them. Method of Bhalgat
   /// and others, "LSQ+", 2020, arXiv:2004.09576.
   bool learns_scales = false;
+  /// Batch norms that train, from `prepare_qat`. Without them, what was folded trains as one weight
+  /// and one bias.
+  std::vector<passes::FoldedNorm> norms;
 };
 
 /// A graph whose weights and biases are parameters. It is a module: parameters, buffers and their
 /// names are those of the graph.
+///
+/// A batch norm folds in every step: the weight that is rounded is weight * gamma / deviation, with
+/// the running deviation. While it trains, the norm takes mean and deviation of the batch, and they
+/// move the running ones, as in `prepare_qat_pt2e` of PyTorch (Krishnamoorthi, arXiv:1806.08342,
+/// section 3.2.2).
 class QatModel : public nn::Module {
  public:
   /// Static integers: weights have a scale for each channel, and activations one each. The graph,
@@ -60,6 +69,9 @@ class QatModel : public nn::Module {
   }
   /// From now on, the ranges of activations stay as they are.
   void freeze_observers() { observes_ = false; }
+  /// From now on, batch norms compute with their running statistics, which stay as they are. So the
+  /// model trains with the numbers of the quantized one. Call it for the last part of the training.
+  void freeze_norms() { norms_train_ = false; }
 
   /// The float graph with the trained weights. `quantize_static` with `ranges`, or `quantize` with
   /// the recipe, makes a model of it that computes what `forward` does.
@@ -72,21 +84,28 @@ class QatModel : public nn::Module {
  private:
   struct Weight;
   struct Activation;
+  struct Norm;
   class Builder;
 
   void add_activation(const GridGroup& group);
+  void add_norms();
+  /// The graph whose batch norms compute with the statistics of a batch.
+  void build_batch_graph();
+  eager::Tensor elements_of(const Weight& weight, bool of_batch) const;
   void require_weights();
-  eager::Tensor rounded(const Weight& weight) const;
+  eager::Tensor rounded(const Weight& weight, bool of_batch) const;
   void move(Activation& activation) const;
+  std::shared_ptr<const ir::Payload> trained(const Weight& weight, const ir::Payload& old) const;
 
-  std::unique_ptr<ir::Graph> source_, graph_;
+  std::unique_ptr<ir::Graph> source_, graph_, batch_graph_;
   std::vector<std::unique_ptr<Weight>> weights_;
   std::vector<std::unique_ptr<Activation>> activations_;
+  std::vector<std::unique_ptr<Norm>> norms_;
   std::map<std::string, Activation*> grids_;  ///< by the names of values
   Ranges ranges_;
   QatOptions options_;
   StaticOptions integers_;
-  bool observes_ = true;
+  bool observes_ = true, norms_train_ = true;
 };
 
 }  // namespace taper::quantize

@@ -25,22 +25,28 @@ void make_relus(ir::Graph& graph) {
   }
 }
 
-}  // namespace
-
-std::vector<std::string> prepare_static(ir::Graph& graph) {
+struct Prepared {
+  std::vector<passes::FoldedNorm> norms;
+  std::vector<std::string> left;  ///< a line for each batch norm that stays
+};
+Prepared prepare(ir::Graph& graph) {
   passes::PassContext context({}, /*exact=*/false);
   passes::remove_dead_code(graph, context);
   passes::fold_constants(graph, context);
   passes::drop_unused_results(graph, context);
   context.take_notes();
-  passes::fold_batch_norm(graph, context);
-  std::vector<std::string> left;
+  Prepared p{passes::fold_batch_norms(graph, context), {}};
   for (const passes::Note& note : context.take_notes())
-    if (note.declined) left.push_back(note.node + " stays: " + note.text);
+    if (note.declined) p.left.push_back(note.node + " stays: " + note.text);
   make_relus(graph);
   hoist_limits(graph);
   passes::remove_dead_code(graph, context);
-  return left;
+  return p;
 }
+
+}  // namespace
+
+std::vector<std::string> prepare_static(ir::Graph& graph) { return prepare(graph).left; }
+std::vector<passes::FoldedNorm> prepare_qat(ir::Graph& graph) { return prepare(graph).norms; }
 
 }  // namespace taper::quantize

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "taper/exporter/ir/graph.h"
+#include "taper/exporter/passes/folded_norms.h"
 
 namespace taper::quantize {
 
@@ -12,5 +12,9 @@ namespace taper::quantize {
 /// (`bake_read_only_states`). Returns what stayed: a line for each batch norm that could not be
 /// folded.
 std::vector<std::string> prepare_static(ir::Graph& graph);
+
+/// The same for training with the integers. Returns what went into the weights, so that the batch
+/// norms train, too (QatOptions::norms).
+std::vector<passes::FoldedNorm> prepare_qat(ir::Graph& graph);
 
 }  // namespace taper::quantize
