@@ -86,7 +86,7 @@ function(taper_test name)
   gtest_discover_tests(${name}
       DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
       # a test keeps nothing for the next one
-      PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT TAPER_CACHE=off)
+      PROPERTIES TIMEOUT ${arg_TIMEOUT} ENVIRONMENT TAPER_CACHE=off LABELS "${arg_LABELS}")
 endfunction()
 
 function(taper_golden_test name)
