@@ -42,28 +42,45 @@ void pack_scales(Layout from, const std::byte* block, int i, std::byte* scales) 
       for (int part = 0; part < 16; ++part) scales[32 + width * part + i] = block[192 + part];
   }
 }
-// What a value is as an unsigned integer in the panel.
-int stored_value(Layout from, int value) {
-  return from == Layout::q4_0 ? value + 8 : from == Layout::q6_k ? value + 32 : value;
+// Four bytes of unsigned integers that were shifted, without the bits of their neighbours.
+uint32_t four(const std::byte* from, int shift, uint32_t mask) {
+  return load_at<uint32_t>(from, 0) >> shift & mask * 0x01010101u;
 }
+void store(std::byte* to, uint32_t word) { std::memcpy(to, &word, sizeof word); }
+
+// The nibbles of row i: those of elements k to k + 3, and of k + 16 to k + 19 above them.
+void pack_nibbles(const std::byte* from, int shift, int i, std::byte* values) {
+  for (int k = 0; k < 16; k += 4)
+    store(values + byte_of(i, k), four(from + k, shift, 15) | four(from + k + 16, shift, 15) << 4);
+}
+
+// k_blocks.cpp says where the bits of a unit lie in a block.
+void pack_q6_k(const std::byte* block, int unit, int i, std::byte* values) {
+  pack_nibbles(block + unit / 4 * 64 + unit % 2 * 32, unit % 4 / 2 * 4, i, values);
+  const std::byte* high = block + 128 + unit / 4 * 32;
+  for (int k = 0; k < 16; k += 8) {
+    uint32_t word = 0;
+    const int parts[] = {k, k + 4, k + 16, k + 20};
+    for (const int part : parts) word |= four(high + part, unit % 4 * 2, 3) << high_shift_of(part);
+    store(values + 256 + high_byte_of(i, k), word);
+  }
+}
+
 void pack_values(Layout from, const std::byte* block, int unit, int i, std::byte* values) {
-  if (from == Layout::q4_0 || from == Layout::q4_1) {  // the nibbles are those of the block
-    const std::byte* nibbles = block + (from == Layout::q4_0 ? 2 : 4);
-    for (int k = 0; k < 16; k += 4) copy(values + byte_of(i, k), nibbles + k, 4);
-    return;
-  }
-  if (from == Layout::q8_0) {
-    for (int k = 0; k < unit_elements; k += 4) copy(values + byte_of(i, k), block + 2 + k, 4);
-    return;
-  }
-  Unit u;
-  internal::k_decoder(from)(block, unit, u);
-  for (int k = 0; k < 16; ++k) {
-    const int low = stored_value(from, u.value[k]), high = stored_value(from, u.value[k + 16]);
-    values[byte_of(i, k)] = static_cast<std::byte>((low & 15) | (high & 15) << 4);
-    if (from == Layout::q6_k)
-      values[256 + high_byte_of(i, k)] |=
-          static_cast<std::byte>(low >> 4 << high_shift_of(k) | high >> 4 << high_shift_of(k + 16));
+  switch (from) {
+    case Layout::q4_0:
+    case Layout::q4_1: {  // the nibbles are those of the block
+      const std::byte* nibbles = block + (from == Layout::q4_0 ? 2 : 4);
+      for (int k = 0; k < 16; k += 4) copy(values + byte_of(i, k), nibbles + k, 4);
+      return;
+    }
+    case Layout::q8_0:
+      for (int k = 0; k < unit_elements; k += 4) copy(values + byte_of(i, k), block + 2 + k, 4);
+      return;
+    case Layout::q4_k:
+      return pack_nibbles(block + 16 + unit / 2 * 32, unit % 2 * 4, i, values);
+    default:
+      return pack_q6_k(block, unit, i, values);
   }
 }
 
