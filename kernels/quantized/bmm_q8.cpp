@@ -1,4 +1,6 @@
 // taper::bmm_q8: products of two matrices of i8 that are no constants.
+#include <type_traits>
+
 #include "taper/kernels/quantized/byte_panels.h"
 #include "taper/kernels/quantized/byte_tiles.h"
 #include "taper/kernels/quantized/x86_lanes.h"
@@ -36,8 +38,14 @@ Error bmm(Context& context, Bytes self, Matrices mat2, double self_scale, int64_
       int32_t sums[block] = {};
       for (index_t k = 0; k < depth; ++k) {
         const int8_t* b = matrix + k * mat2.stride(1) + begin * mat2.stride(2);
-        for (index_t c = 0; c < count; ++c)
-          sums[c] = add_product(sums[c], a[k] - zero, b[c * mat2.stride(2)] - zero2);
+        const auto add = [&, left = a[k] - zero](auto step) {
+          for (index_t c = 0; c < count; ++c)
+            sums[c] = add_product(sums[c], left, b[c * step] - zero2);
+        };
+        if (mat2.stride(2) == 1)
+          add(std::integral_constant<index_t, 1>());
+        else
+          add(mat2.stride(2));
       }
       for (index_t c = 0; c < count; ++c)
         out.data()[row * columns + begin + c] = rounding(static_cast<float>(sums[c]) * scale);
