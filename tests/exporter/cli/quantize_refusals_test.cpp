@@ -1,0 +1,366 @@
+// More than 200 broken or absurd inputs to `taper quantize`. Each ends with one clear line and
+// without a program, or with a program and a warning.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "taper/exporter/io/safetensors.h"
+#include "taper/tests/exporter/cli/taper_command.h"
+
+namespace taper::cli {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// Calls the command, and counts the inputs.
+class absurd_input : public testing::Test {
+ protected:
+  void SetUp() override {
+    TAPER_GOLDEN_DATA_OR_SKIP(lenet, "pt2/lenet.pt2");
+    lenet_ = lenet.string();
+    program_ = tests::scratch_file("refused.taper").string();
+  }
+
+  Outcome quantize(const std::vector<std::string>& arguments) {
+    std::filesystem::remove(program_);
+    ++inputs_;
+    std::vector<std::string> all = {"quantize"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    all.insert(all.end(), {"-o", program_});
+    std::ostringstream out, err;
+    const int code = run(all, out, err);
+    return {code, out.str(), err.str()};
+  }
+  /// One line that says what is wrong, and no program.
+  void expect_refusal(const std::string& what, const std::vector<std::string>& arguments) {
+    SCOPED_TRACE(what);
+    const Outcome o = quantize(arguments);
+    EXPECT_NE(o.code, success) << o.out;
+    EXPECT_GT(o.err.size(), 20u);
+    EXPECT_EQ(std::ranges::count(o.err, '\n'), 1) << o.err;
+    EXPECT_FALSE(std::filesystem::exists(program_));
+    for (const char c : o.err)
+      EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 32) << o.err;
+  }
+  /// A program, and a line that warns.
+  void expect_warning(const std::string& what, const std::vector<std::string>& arguments) {
+    SCOPED_TRACE(what);
+    const Outcome o = quantize(arguments);
+    EXPECT_EQ(o.code, success) << o.err;
+    EXPECT_THAT(o.out + o.err, testing::HasSubstr("warning"));
+  }
+  void expect_recipe_refused(const std::string& text) {
+    const std::string file = tests::scratch_file("recipe.json").string();
+    std::ofstream(file, std::ios::binary) << text;
+    expect_refusal("recipe " + text.substr(0, 80),
+                   {lenet_, "--recipe", file, "--calibrate", digits()});
+  }
+  std::string digits() const {
+    return (std::filesystem::path(lenet_).parent_path() / "lenet.io.safetensors").string();
+  }
+  static std::string scratch(const std::string& name, const std::string& bytes) {
+    const std::string file = tests::scratch_file(name).string();
+    std::ofstream(file, std::ios::binary) << bytes;
+    return file;
+  }
+  static std::string images(const std::string& name, const std::vector<float>& first,
+                            int64_t count = 4) {
+    std::vector<float> pixels(static_cast<size_t>(count) * 784);
+    for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = first[i % first.size()];
+    return npy(name, {count, 1, 28, 28}, pixels);
+  }
+
+  std::string lenet_, program_;
+  int inputs_ = 0;
+};
+
+TEST_F(absurd_input, makes_no_recipe) {
+  for (const char* text : {"",
+                           " ",
+                           "[",
+                           "]",
+                           "[{]",
+                           "{",
+                           "{}",
+                           "[]",
+                           "null",
+                           "true",
+                           "3",
+                           "\"int4\"",
+                           "[3]",
+                           "[null]",
+                           "[[]]",
+                           "[{}]",
+                           "[{\"match\": \"*\"}]",
+                           "[{\"scheme\": \"int4\"}]",
+                           "[{\"match\": \"*\", \"scheme\": \"int4\"}",
+                           "[{\"match\": \"*\", \"scheme\": \"int4\"}]]",
+                           "[{\"match\": \"*\", \"scheme\": \"int4\"},]",
+                           "[{match: \"*\", \"scheme\": \"int4\"}]",
+                           "[{'match': '*', 'scheme': 'int4'}]",
+                           "match = \"*\"\nscheme = \"int4\"\n",
+                           "[{\"match\": \"*\", \"scheme\": \"int4\", \"bits\": 3}]",
+                           "[{\"match\": \"*\", \"Scheme\": \"int4\"}]",
+                           "\x80\x81\x82",
+                           "[\"\\ud800\"]",
+                           "PK\x03\x04",
+                           "[{\"match\": \"\x01\", \"scheme\": \"int3\"}]"})
+    expect_recipe_refused(text);
+  expect_recipe_refused(std::string(100000, '['));
+  expect_recipe_refused(std::string(1000, '\0'));
+  for (const char* match : {"null", "3", "[]", "{}", "\"\"", "true", "[\"*\"]"})
+    expect_recipe_refused("[{\"match\": " + std::string(match) + ", \"scheme\": \"int4\"}]");
+  EXPECT_EQ(inputs_, 39);
+}
+
+TEST_F(absurd_input, makes_no_scheme) {
+  const char* schemes[] = {"null",
+                           "3",
+                           "[]",
+                           "{}",
+                           "\"\"",
+                           "true",
+                           "\"int3\"",
+                           "\"int99\"",
+                           "\"INT4\"",
+                           "\"q4_0 \"",
+                           "\"q9_9\"",
+                           "\"int8-channel\"",
+                           "{\"weights\": null}",
+                           "{\"weights\": 4}",
+                           "{\"weights\": \"\"}",
+                           "{\"weights\": []}",
+                           "{\"weights\": {}}",
+                           "{\"weights\": [4]}",
+                           "{\"weights\": [null]}",
+                           "{\"weights\": [\"float\", \"int4\"]}",
+                           "{\"weights\": [\"int4\", \"int8-channel\"]}",
+                           "{\"weights\": [\"int4\", \"int5\"]}",
+                           "{\"weights\": \"int4\", \"bits\": 4}",
+                           "{\"weights\": \"int4\", \"method\": null}",
+                           "{\"weights\": \"int4\", \"method\": \"\"}",
+                           "{\"weights\": \"int4\", \"method\": \"GPTQ\"}",
+                           "{\"weights\": \"int4\", \"method\": 1}",
+                           "{\"weights\": \"int4\", \"method\": [\"gptq\"]}",
+                           "{\"weights\": \"q4_0\", \"method\": \"hqq\"}",
+                           "{\"weights\": \"int8\", \"method\": \"hqq\"}",
+                           "{\"weights\": \"int4\", \"activations\": \"int4\"}",
+                           "{\"weights\": \"int4\", \"activations\": 8}",
+                           "{\"weights\": \"int4\", \"activations\": \"int8-static\"}",
+                           "{\"weights\": \"float\", \"activations\": \"int8-static\"}",
+                           "{\"weights\": \"int8-channel\"}",
+                           "{\"weights\": \"int8-channel\", \"activations\": \"int8-dynamic\"}",
+                           "{\"weights\": \"int4\", \"awq\": 1}",
+                           "{\"weights\": \"int4\", \"awq\": \"yes\"}",
+                           "{\"weights\": \"float\", \"awq\": true}",
+                           "{\"weights\": \"f8_e4m3fn\", \"awq\": true}",
+                           "{\"weights\": \"int4\", \"observer\": \"mse\"}",
+                           "{\"weights\": \"int4\", \"smooth\": 0.5}",
+                           "{\"weights\": \"int4\", \"weight-bits\": 4}",
+                           "{\"weights\": \"int4\", \"equalize\": true}",
+                           "{\"weights\": \"int4\", \"correct-bias\": false}",
+                           "\"float\""};
+  for (const char* scheme : schemes)
+    expect_recipe_refused("[{\"match\": \"*\", \"scheme\": " + std::string(scheme) + "}]");
+  const char* of_static[] = {
+      "\"observer\": \"\"",    "\"observer\": \"best\"", "\"observer\": 3",
+      "\"observer\": null",    "\"correct-bias\": 1",    "\"correct-bias\": \"\"",
+      "\"weight-bits\": 1",    "\"weight-bits\": 9",     "\"weight-bits\": 0",
+      "\"weight-bits\": -4",   "\"weight-bits\": 4.5",   "\"weight-bits\": \"4\"",
+      "\"weight-bits\": null", "\"equalize\": 1",        "\"equalize\": []",
+      "\"smooth\": -0.1",      "\"smooth\": 1.1",        "\"smooth\": \"half\"",
+      "\"smooth\": null",      "\"smooth\": 1e999",      "\"method\": \"none\"",
+      "\"awq\": true"};
+  for (const char* option : of_static)
+    expect_recipe_refused(
+        "[{\"match\": \"*\", \"scheme\": {\"weights\": \"int8-channel\", \"activations\": "
+        "\"int8-static\", " +
+        std::string(option) + "}}]");
+  EXPECT_EQ(inputs_, 68);
+}
+
+TEST_F(absurd_input, makes_no_rules_that_fit_nothing) {
+  const std::string integers = R"({"weights": "int8-channel", "activations": "int8-static"}}])";
+  for (const char* match : {"x", "layer*", "conv1.weights", "CONV*", "?", "*.conv*", "embedding"})
+    for (const std::string& rest :
+         {std::string("\"int4\"}]"), "\"float\"}, {\"match\": \"*\", \"scheme\": " + integers})
+      expect_recipe_refused("[{\"match\": \"" + std::string(match) + "\", \"scheme\": " + rest);
+  expect_recipe_refused(R"([{"match": "conv*", "scheme": "int4"}])");
+  expect_recipe_refused(R"([{"match": "*", "scheme": )" + integers.substr(0, integers.size() - 1) +
+                        R"(, {"match": "fc*", "scheme": "float"}])");
+  expect_recipe_refused(R"([{"match": "fc*", "scheme": "int4"}, {"match": "*", "scheme": )" +
+                        integers);
+  expect_recipe_refused(R"([{"match": "*", "scheme": "float"}, {"match": "*", "scheme": )" +
+                        integers);
+  EXPECT_EQ(inputs_, 18);
+}
+
+TEST_F(absurd_input, teaches_nothing_as_data) {
+  const std::vector<float> grey = {.1f, .7f, .3f};
+  const std::string whole = content(images("whole.npy", grey));
+  std::vector<std::string> files = {
+      "none.npy",
+      "",
+      lenet_,
+      scratch("empty.npy", ""),
+      scratch("empty.safetensors", ""),
+      scratch("short.npy", whole.substr(0, 60)),
+      scratch("cut.npy", whole.substr(0, whole.size() - 9)),
+      scratch("text.npy", "once upon a time"),
+      scratch("story.txt", "once upon a time"),
+      scratch("head.safetensors", std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10)),
+      scratch("json.safetensors", std::string("\2\0\0\0\0\0\0\0[]", 10)),
+      scratch("a.csv", "1,2,3\n"),
+      scratch("a.png", "\x89PNG\r\n"),
+      npy("one.npy", {1}, {1}),
+      npy("flat.npy", {4, 784}, std::vector<float>(4 * 784, .5f)),
+      npy("wide.npy", {1, 1, 28, 29}, std::vector<float>(28 * 29, .5f)),
+      npy("rgb.npy", {1, 3, 28, 28}, std::vector<float>(3 * 784, .5f)),
+      npy("none_of.npy", {0, 1, 28, 28}, {}),
+      images("nan.npy", {NAN}),
+      images("one_nan.npy", {.1f, .2f, NAN}),
+      images("infinite.npy", {.1f, infinity}),
+      images("minus.npy", {-infinity, 0}),
+      images("huge.npy", {3e38f, -3e38f}),
+      images("zero.npy", {0}),
+      images("same.npy", {.5f})};
+  const std::string folder = tests::scratch_file("no_pictures").string();
+  std::filesystem::create_directories(folder);
+  files.push_back(folder);
+  const std::string texts = tests::scratch_file("texts").string();
+  std::filesystem::create_directories(texts);
+  std::ofstream(texts + "/a.png") << "no picture";
+  files.push_back(texts);
+  io::SafeTensors named;
+  named.tensors["y"] = io::read_npy(images("y.npy", grey));
+  const std::string other = tests::scratch_file("named.safetensors").string();
+  io::write_safetensors(other, named);
+  files.push_back(other), files.push_back(other + ":z"), files.push_back(other + ":");
+  named.tensors = {{"x", io::Array::of<int64_t>({1}, std::vector<int64_t>{1})}};
+  const std::string integers = tests::scratch_file("integers.safetensors").string();
+  io::write_safetensors(integers, named);
+  files.push_back(integers);
+  for (const std::string& file : files)
+    for (const char* recipe : {"int8", "int4-g32"}) {
+      if (file.empty() && recipe == std::string("int4-g32")) continue;  // it needs no data
+      expect_refusal(recipe + (" " + file), {lenet_, "--recipe", recipe, "--calibrate", file});
+    }
+  EXPECT_EQ(inputs_, 61);
+}
+
+TEST_F(absurd_input, is_no_goal_and_no_option) {
+  for (const char* goal : {"",
+                           " ",
+                           "0.9",
+                           "top-1",
+                           "top-1 >=",
+                           ">= 3",
+                           ">=",
+                           "cosine >= x",
+                           "cosine >= nan",
+                           "cosine >= inf",
+                           "top-1 => 0.9",
+                           "top-1 = 0.9",
+                           "top-5 >",
+                           "top-1 <= 0.9",
+                           "perplexity >= 5",
+                           "perplexity <= 5",
+                           "cosine >= 1.5",
+                           "top-1 >= 2",
+                           "false >= 1",
+                           "exit 3 >= 1",
+                           "echo x; true >= 1",
+                           "/no/such/program >= 1"}) {
+    if (*goal == '\0') continue;  // as if there was none
+    expect_refusal(
+        goal, {lenet_, "--recipe", "int4-g32", "--target-accuracy", goal, "--evaluate", digits()});
+  }
+  expect_refusal("no data", {lenet_, "--recipe", "int8"});
+  expect_refusal("no recipe", {lenet_});
+  expect_refusal("no model", {"--recipe", "int8"});
+  expect_refusal("two recipes", {lenet_, "--recipe", "int3", "--recipe", "int5"});
+  const std::vector<std::pair<const char*, const char*>> options = {{"--samples", "0"},
+                                                                    {"--samples", "-1"},
+                                                                    {"--samples", "many"},
+                                                                    {"--samples", "1e9"},
+                                                                    {"--samples", ""},
+                                                                    {"--report", "x.pdf"},
+                                                                    {"--report", "/no/such/x.html"},
+                                                                    {"--evaluate", "x"},
+                                                                    {"--dim", "x.0"},
+                                                                    {"--dim", "x.0=-1"},
+                                                                    {"--dim", "y.0=1"},
+                                                                    {"--target", "z80"},
+                                                                    {"--recipe", "int99"},
+                                                                    {"--recipe", ""},
+                                                                    {"--backend", "none"}};
+  for (const auto& [name, value] : options)
+    expect_refusal(std::string(name) + " " + value,
+                   {lenet_, "--recipe", "int4-g32", "--calibrate", digits(), name, value});
+  expect_refusal("sensitivity of blocks", {lenet_, "--recipe", "int4-g32", "--sensitivity"});
+  EXPECT_EQ(inputs_, 41);
+}
+
+TEST_F(absurd_input, may_be_a_damaged_model) {
+  const std::string whole = content(lenet_);
+  for (int part = 0; part < 20; ++part)
+    expect_refusal(
+        "cut", {scratch("cut.pt2", whole.substr(0, whole.size() * static_cast<size_t>(part) / 20)),
+                "--recipe", "int8-weights"});
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "pt2/broken");
+  int damaged = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".pt2") continue;
+    SCOPED_TRACE(file.path().filename());
+    const Outcome o = quantize({file.path().string(), "--recipe", "int8-weights"});
+    ++damaged;
+    if (o.code == success) continue;  // what is damaged does not matter: see its README
+    EXPECT_GT(o.err.size(), 20u);
+    EXPECT_FALSE(std::filesystem::exists(program_));
+  }
+  EXPECT_GT(damaged, 50);
+}
+
+/// A language model with other numbers in one weight.
+TEST_F(absurd_input, may_be_weights_that_are_no_numbers) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "hf_tiny/qwen2");
+  const std::filesystem::path folder = tests::scratch_file("bad_weights");
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(model / "config.json", folder / "config.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  const io::SafeTensors good = io::read_safetensors(model / "model.safetensors");
+  int tried = 0;
+  for (const auto& [name, array] : good.tensors) {
+    if (array.dtype != DType::f16 || array.sizes.size() != 2 || tried == 12) continue;
+    io::SafeTensors bad = good;
+    bad.tensors[name] = array.clone();
+    const uint16_t infinite = 0x7c00, no_number = 0x7e00;
+    std::memcpy(bad.tensors[name].bytes.get() + 2 * array.sizes[1],
+                ++tried % 2 == 0 ? &infinite : &no_number, 2);
+    io::write_safetensors(folder / "model.safetensors", bad);
+    expect_refusal(name, {folder.string(), "--recipe", "int8-weights"});
+  }
+  EXPECT_GT(tried, 5);
+}
+
+TEST_F(absurd_input, may_be_worth_a_note) {
+  const std::string file =
+      scratch("little.json",
+              R"([{"match": "*", "scheme": {"weights": ["q2_k", "q4_0"], "method": "nearest"}}])");
+  const Outcome o = quantize({lenet_, "--recipe", file});
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, testing::HasSubstr("dB"));
+  const std::string unused =
+      scratch("unused.json",
+              R"([{"match": "fc1*", "scheme": "int4"}, {"match": "nothing*", "scheme": "int8"}])");
+  EXPECT_THAT(quantize({lenet_, "--recipe", unused}).out,
+              testing::HasSubstr("the rule for \"nothing*\" decided about no weight"));
+}
+
+}  // namespace
+}  // namespace taper::cli
