@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <ostream>
@@ -89,6 +90,19 @@ std::filesystem::path in_canonical_folder(const std::filesystem::path& file) {
          file.filename();
 }
 
+/// Why an export leaves a pass out.
+const char* why_left_out(const std::string& pass) {
+  using enum passes::Pass::Runs;
+  switch (std::ranges::find(passes::all_passes(), pass, &passes::Pass::name)->runs) {
+    case unless_exact:
+      return "--exact leaves it out";
+    case for_dtype:
+      return "it needs --dtype";
+    default:
+      return "it needs --backend";
+  }
+}
+
 // Exports models to a program, and writes the sources of the program if they are asked for.
 std::string export_models(const ExportArguments& options, std::ostream& out) {
   for (const std::string& file : options.files)
@@ -130,12 +144,8 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
     report.notes.push_back("no weight has 1 KiB or more, so none went to " + options.weights +
                            ": the program needs no other file");
   if (!printed)
-    report.notes.push_back(
-        "--print-after " + options.print_after + ": this pass did not run: " +
-        (options.print_after == "delegate" || options.print_after == "group_for_backend"
-             ? "it needs --backend"
-         : options.exact ? "--exact leaves it out"
-                         : "it needs --dtype"));
+    report.notes.push_back("--print-after " + options.print_after +
+                           ": this pass did not run: " + why_left_out(options.print_after));
   quantization.print(out, options.lists_weights);
   out << report;
   return options.output;
