@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <future>
-#include <memory>
+#include <utility>
 
 namespace taper::emit {
 namespace {

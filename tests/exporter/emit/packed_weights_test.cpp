@@ -1,8 +1,10 @@
 // Which weights a program holds packed, and that packing changes neither results nor checksums.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 #include "taper/exporter/eager/eager.h"
