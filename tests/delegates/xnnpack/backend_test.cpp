@@ -199,37 +199,6 @@ TEST(xnnpack_backend, shares_packed_weights_between_threads) {
   EXPECT_EQ(memory_use().bytes, before);
 }
 
-TEST(xnnpack_backend, runs_two_sessions_of_a_program_in_two_threads) {
-  Delegated program(network, {1, 3, 16, 16});
-  Result<Module> module = program.load();
-  ASSERT_TRUE(module.ok()) << program.why;
-  std::vector<std::thread> threads;
-  std::atomic<int> wrong{0};
-  for (unsigned t = 0; t < 2; ++t) {
-    const Tensor x = random_tensor({1, 3, 16, 16}, 68 + t);
-    threads.emplace_back([&, x = x.to_vector<float>(), want = network(x).to_vector<float>()] {
-      struct alignas(64) Memory {
-        std::byte session[1 << 12], method[1 << 17];
-      };
-      const auto memory = std::make_unique<Memory>();
-      Result<Session> session = Session::create(module.value().program(), memory->session);
-      if (!session.ok()) return void(++wrong);
-      Result<Method> method = Method::create(session.value(), "forward", {memory->method});
-      if (!method.ok()) return void(++wrong);
-      for (int i = 0; i < 200; ++i) {
-        if (method.value().set_input(0, x.data()) != Error::ok ||
-            method.value().execute() != Error::ok)
-          return void(++wrong);
-        const auto* y = static_cast<const float*>(method.value().output(0).data);
-        for (size_t k = 0; k < want.size(); ++k) wrong += std::abs(y[k] - want[k]) > 1e-4f;
-      }
-      if (method.value().close() != Error::ok || session.value().close() != Error::ok) ++wrong;
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(wrong, 0);
-}
-
 TEST(xnnpack_backend, packs_weights_once_for_all_methods) {
   const Tensor large = random_tensor({512, 512}, 64);
   const size_t bytes = 512 * 512 * sizeof(float), before = memory_use().bytes;
