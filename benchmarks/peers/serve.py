@@ -7,11 +7,13 @@
 
 Each client holds a conversation of its own: it asks for answers of a fixed length, one after the other, and all clients do so at once. The
 speed is the tokens of all answers divided by the time from the first request to the last answer, so it holds the reading of the prompts.
+A second table divides by the processor time of the server. With `--threads 1` that says how fast it is on a machine of its own.
 `--taper` may be given several times. Prints Markdown: medians over the rounds.
 """
 import argparse
 import http.client
 import json
+import os
 import pathlib
 import socket
 import statistics
@@ -22,7 +24,6 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-TEMPERATURE = 0.8
 TOPICS = ["the sea", "old trees", "a lost key", "winter in the mountains", "a train at night", "bread", "the first snow", "an old radio"]
 
 
@@ -64,13 +65,17 @@ class Server:
             time.sleep(0.1)
         sys.exit(f"{' '.join(self.command)}\ndoes not answer")
 
+    def processor_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
 
 
-def speed(port, clients, answers, tokens, words):
-    """Tokens of all answers in a second."""
+def speeds(server, clients, answers, tokens, words):
+    """Tokens of all answers in a second, and in a second of the processor."""
     counts = [0] * clients
     failures = []
 
@@ -79,21 +84,29 @@ def speed(port, clients, answers, tokens, words):
             for i in range(answers):
                 filler = " ".join(f"{TOPICS[(which + k) % len(TOPICS)]}," for k in range(words // 2))
                 body = {"messages": [{"role": "user", "content": f"{which}{i}: {filler} tell a long story about {TOPICS[which % len(TOPICS)]}."}],
-                        "max_tokens": tokens, "temperature": TEMPERATURE, "seed": which}
-                counts[which] += post(port, "/v1/chat/completions", body)["usage"]["completion_tokens"]
+                        "max_tokens": tokens, "temperature": 0.8, "seed": which}
+                counts[which] += post(server.port, "/v1/chat/completions", body)["usage"]["completion_tokens"]
         except Exception as error:  # noqa: BLE001: told below
             failures.append(error)
 
     threads = [threading.Thread(target=client, args=(i,)) for i in range(clients)]
-    start = time.perf_counter()
+    start, processor_start = time.perf_counter(), server.processor_seconds()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    seconds = time.perf_counter() - start
+    seconds, processor_seconds = time.perf_counter() - start, server.processor_seconds() - processor_start
     if failures:
         sys.exit(f"a request failed: {failures[0]}")
-    return sum(counts) / seconds
+    return sum(counts) / seconds, sum(counts) / max(processor_seconds, 1e-3)
+
+
+def print_table(title, results, counts, which):
+    print(f"| {title} | " + " | ".join(f"{n} client{'s' if n > 1 else ''}" for n in counts) + " |")
+    print("| --- |" + " ---: |" * len(counts))
+    for name, runs in results.items():
+        print(f"| {name} | " + " | ".join(f"{statistics.median(run[which] for run in runs[n]):.0f}" for n in counts) + " |")
+    print()
 
 
 def main():
@@ -124,13 +137,11 @@ def main():
     for _ in range(options.rounds):
         for name, command in servers.items():
             with Server(command) as server:
-                speed(server.port, 1, 1, 8, 0)  # warms up
+                speeds(server, 1, 1, 8, 0)  # warms up
                 for n in counts:
-                    results[name][n].append(speed(server.port, n, options.answers, options.tokens, options.words))
-    print("| server | " + " | ".join(f"{n} client{'s' if n > 1 else ''}" for n in counts) + " |")
-    print("| --- |" + " ---: |" * len(counts))
-    for name, speeds in results.items():
-        print(f"| {name} | " + " | ".join(f"{statistics.median(speeds[n]):.0f}" for n in counts) + " |")
+                    results[name][n].append(speeds(server, n, options.answers, options.tokens, options.words))
+    print_table("tokens a second", results, counts, 0)
+    print_table("tokens a second of the processor", results, counts, 1)
 
 
 if __name__ == "__main__":

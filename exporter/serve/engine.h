@@ -71,10 +71,10 @@ class Job {
 };
 
 struct EngineOptions {
-  int sequences = 4;       ///< texts that are written at once; each has caches of its own
-  int prompt_piece = 128;  ///< tokens of a prompt that a round reads
-  int waiting = 64;        ///< requests that may wait
-  double seconds = 600;    ///< the longest life of a request
+  int sequences = 4;      ///< texts that are written at once; each has caches of its own
+  int prompt_piece = 64;  ///< tokens of a prompt that a round reads
+  int waiting = 64;       ///< requests that may wait
+  double seconds = 600;   ///< the longest life of a request
 };
 
 struct EngineCounts {

@@ -2,6 +2,7 @@
 
 #include <cfloat>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace taper::quantized {
@@ -14,32 +15,47 @@ float nearest(float x) {
   return (x + shift) - shift;
 }
 
+constexpr int half = unit_elements / 2;
+
+/// The largest magnitude of a unit, in as many lanes as half of it has. False: not all are finite.
+bool largest_of(const float* x, float& largest) {
+  float most[half];
+  int32_t infinite[half];
+  for (int k = 0; k < half; ++k) {
+    const float a = std::fabs(x[k]), b = std::fabs(x[k + half]);
+    most[k] = a > b ? a : b;
+    infinite[k] = !(a <= FLT_MAX) | !(b <= FLT_MAX);
+  }
+  int32_t any = 0;
+  for (int k = 0; k < half; ++k) any |= infinite[k];
+  for (int step = half / 2; step > 0; step /= 2)
+    for (int k = 0; k < step; ++k) most[k] = most[k] > most[k + step] ? most[k] : most[k + step];
+  largest = most[0];
+  return any == 0;
+}
+
+/// Sixteen elements as integers. Returns their sum.
+int32_t round_half(const float* x, float inverse, int8_t* values) {
+  int32_t rounded[half], sum = 0;
+  for (int k = 0; k < half; ++k) rounded[k] = static_cast<int32_t>(nearest(x[k] * inverse));
+  for (int k = 0; k < half; ++k) values[k] = static_cast<int8_t>(rounded[k]);
+  for (int k = 0; k < half; ++k) sum += rounded[k];
+  return sum;
+}
+
 }  // namespace
 
 void round_unit(const float* x, int8_t* values, RoundedUnit& unit) {
   float largest = 0;
-  bool is_finite = true;
-  for (int k = 0; k < unit_elements; ++k) {
-    const float magnitude = std::fabs(x[k]);
-    is_finite &= magnitude <= FLT_MAX;
-    largest = magnitude > largest ? magnitude : largest;
-  }
-  const bool is_zero = !is_finite || largest < 1e-30f;
-  const float inverse = is_zero ? 0.0f : 127 / largest;
-  for (int half = 0; half < 2; ++half) {
-    int32_t sum = 0;
-    for (int k = 16 * half; k < 16 * half + 16; ++k) {
-      const auto rounded = static_cast<int32_t>(is_zero ? 0.0f : nearest(x[k] * inverse));
-      values[k] = static_cast<int8_t>(rounded);
-      sum += rounded;
-    }
-    unit.sum[half] = sum;
-  }
+  const bool is_finite = largest_of(x, largest), is_zero = !is_finite || largest < 1e-30f;
+  if (is_zero) std::memset(values, 0, unit_elements);
+  for (int i = 0; i < 2; ++i)
+    unit.sum[i] = is_zero ? 0 : round_half(x + i * half, 127 / largest, values + i * half);
   unit.sum[2] = unit.sum[0] + unit.sum[1];
   unit.scale = !is_finite ? std::numeric_limits<float>::quiet_NaN() : is_zero ? 0 : largest / 127;
   for (int i = 0; i < 3; ++i) unit.weighted[i] = unit.scale * static_cast<float>(unit.sum[i]);
   unit.without_8 = -8 * unit.sum[2], unit.without_128 = -128 * unit.sum[2];
-  for (int half = 0; half < 2; ++half) unit.without_32[half] = -32 * unit.sum[half];
+  for (int i = 0; i < 2; ++i) unit.without_32[i] = -32 * unit.sum[i];
   unit.unused = 0;
 }
 

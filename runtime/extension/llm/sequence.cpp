@@ -68,13 +68,13 @@ void Sequence::Parts::forget_unfinished() {
 
 // Copies a row of the first output.
 Error Sequence::Parts::keep_results(const Method& of, index_t index) {
-  const TensorRef all = of.output(0);
-  if (all.shape == nullptr || all.dtype != DType::f32 || all.shape->rank < 1 ||
-      all.shape->sizes[0] <= index || all.shape->numel() < 1)
+  const TensorRef output = of.output(0);
+  if (output.shape == nullptr || output.dtype != DType::f32 || output.shape->rank < 1 ||
+      output.shape->sizes[0] <= index || output.shape->numel() < 1)
     return fail(Error::invalid_program, "the first output of a method is not in f32");
-  Shape shape = *all.shape;
+  Shape shape = *output.shape;
   shape.sizes[0] = 1;
-  const TensorRef of_row{static_cast<float*>(all.data) + index * shape.strides[0], &shape,
+  const TensorRef of_row{static_cast<float*>(output.data) + index * shape.strides[0], &shape,
                          DType::f32};
   results.resize(static_cast<size_t>(shape.numel()));
   copy_dense(of_row, reinterpret_cast<std::byte*>(results.data()));

@@ -90,7 +90,7 @@ TEST(taper_export, gives_a_language_model_rows_for_several_texts) {
   EXPECT_THAT(o.out, HasSubstr("decode(ids: i64[batch, 1], start: i64[batch], rows: i64[batch]) -> "
                                "logits: f32[batch, 1, 256]"));
   EXPECT_THAT(o.out, HasSubstr("batch in 1..4"));
-  EXPECT_THAT(o.out, HasSubstr("the caches hold 4 texts: 154 kB if all are that long"));
+  EXPECT_THAT(o.out, HasSubstr("the caches hold 4 texts: 153.6 kB if all are that long"));
   const Outcome answer = taper_command("generate", program, "--prompt", talking.question(),
                                        "--greedy", "--json", "--max-tokens", "24");
   EXPECT_EQ(answer.code, success) << answer.err;
