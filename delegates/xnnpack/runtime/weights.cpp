@@ -65,8 +65,8 @@ PackedWeights::PackedWeights(PackStore& store, Weights& weights)
 
 PackedWeights::~PackedWeights() { drop_reserved(); }
 
-size_t PackedWeights::look_up(const Key& key) {
-  const uint32_t turn = turn_++;
+// Of this turn.
+size_t PackedWeights::find(const Key& key, uint32_t turn) const {
   for (Weights::Packed* p = weights_.packed_.load(std::memory_order_acquire); p != nullptr;
        p = p->next)
     if (p->turn == turn && p->key.seed == key.seed && p->key.kernel == key.kernel &&
@@ -75,14 +75,18 @@ size_t PackedWeights::look_up(const Key& key) {
   return SIZE_MAX;
 }
 
+size_t PackedWeights::look_up(const Key& key) { return find(key, turn_++); }
+
 void* PackedWeights::reserve(size_t bytes) {
   drop_reserved();  // of an operator that could not be made
   reserved_ = store_.reserve(bytes);
   return reserved_ == nullptr ? nullptr : reserved_->place();
 }
 
-// If another session has packed the same meanwhile, both entries stay, and share the block.
+// If another session has packed the same meanwhile, both entries stay, and share the block. The
+// library also inserts nothing, for some operators whose weights it has just found.
 size_t PackedWeights::insert(const Key& key, void* elements) {
+  if (elements == nullptr) return find(key, turn_ - 1);
   if (reserved_ == nullptr || reserved_->elements() != elements) return SIZE_MAX;
   void* place = store_.memory().allocate(sizeof(Weights::Packed));
   if (place == nullptr) return SIZE_MAX;

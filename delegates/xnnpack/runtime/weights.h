@@ -57,6 +57,7 @@ class PackedWeights {
  private:
   using Key = xnn_weights_cache_look_up_key;
 
+  size_t find(const Key& key, uint32_t turn) const;
   size_t look_up(const Key& key);
   void* reserve(size_t bytes);
   size_t insert(const Key& key, void* elements);

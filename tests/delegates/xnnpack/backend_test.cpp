@@ -252,5 +252,64 @@ TEST(xnnpack_backend, works_after_a_call_that_was_cancelled) {
   expect_close(call(module.value(), x), network(x).to_vector<float>());
 }
 
+/// A session of a program, with one method.
+class OwnSession {
+ public:
+  explicit OwnSession(const Program& program)
+      : session_(Session::create(program, memory_->session)),
+        method_(Method::create(session_.value(), "forward", {memory_->method})) {}
+  ~OwnSession() {
+    EXPECT_EQ(method_.value().close(), Error::ok);
+    EXPECT_EQ(session_.value().close(), Error::ok);
+  }
+  OwnSession(const OwnSession&) = delete;
+
+  /// How many results differ from `want`.
+  int wrong_results(const std::vector<float>& x, const std::vector<float>& want) {
+    Method& method = method_.value();
+    if (method.set_input(0, x.data()) != Error::ok || method.execute() != Error::ok) return -1;
+    const auto* y = static_cast<const float*>(method.output(0).data);
+    int wrong = 0;
+    for (size_t i = 0; i < want.size(); ++i) wrong += !(std::abs(y[i] - want[i]) <= 1e-4f);
+    return wrong;
+  }
+
+ private:
+  struct alignas(64) Memory {
+    std::byte session[1 << 12], method[1 << 17];
+  };
+  const std::unique_ptr<Memory> memory_ = std::make_unique<Memory>();
+  Result<Session> session_;
+  Result<Method> method_;
+};
+
+TEST(xnnpack_backend, runs_two_sessions_of_a_program) {
+  Delegated program(network, {1, 3, 16, 16});
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  std::vector<std::vector<float>> inputs, results;
+  for (unsigned seed : {68, 69}) {
+    Tensor x = random_tensor({1, 3, 16, 16}, seed);
+    results.push_back(network(x).to_vector<float>()), inputs.push_back(x.to_vector<float>());
+    inputs.back().resize(inputs.back().size() + 16);  // kernels read 64 bytes behind
+  }
+  {
+    OwnSession first(module.value().program()), second(module.value().program());
+    EXPECT_EQ(first.wrong_results(inputs[0], results[0]), 0);
+    EXPECT_EQ(second.wrong_results(inputs[1], results[1]), 0);
+  }
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (size_t t = 0; t < 2; ++t)
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 20; ++round) {
+        OwnSession own(module.value().program());
+        for (int i = 0; i < 10; ++i) wrong += own.wrong_results(inputs[t], results[t]) != 0;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 }  // namespace
 }  // namespace taper::delegates::xnnpack
