@@ -78,6 +78,20 @@ uint64_t processor_fingerprint() {
   return hash(names);
 }
 
+constexpr size_t key_digits = 16;
+std::string end_of_name(uint64_t key) {
+  char end[key_digits + 2];
+  std::snprintf(end, sizeof end, "-%016llx", static_cast<unsigned long long>(key));
+  return end;
+}
+/// Other folders are somebody else's.
+bool is_of_model(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  const size_t end = name.size() - std::min(name.size(), key_digits);
+  return end > 1 && name[end - 1] == '-' &&
+         name.find_first_not_of("0123456789abcdef", end) == std::string::npos;
+}
+
 /// A name that any file system takes.
 std::string plain(const fs::path& model) {
   fs::path name = fs::absolute(model).lexically_normal();
@@ -109,11 +123,14 @@ std::vector<ProgramCache::Kept> ProgramCache::models() const {
   std::error_code error;
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     std::error_code gone;  // another process may remove it now
+    if (!is_of_model(at->path()) || !at->is_directory(gone)) continue;
     Kept model{at->path(), 0, fs::last_write_time(at->path() / program, gone)};
+    // it is being made, or its process was killed
+    if (gone) model.last_used = fs::last_write_time(at->path(), gone);
     if (gone) continue;
     for (const fs::directory_entry& file : fs::directory_iterator(model.folder, gone))
       if (const uintmax_t size = file.file_size(gone); !gone) model.size_bytes += size;
-    kept.push_back(model);
+    if (model.size_bytes > 0) kept.push_back(model);
   }
   std::ranges::sort(kept, std::greater<>(), &Kept::last_used);
   return kept;
@@ -125,9 +142,7 @@ fs::path ProgramCache::folder_of(const fs::path& model, const std::string& optio
     const std::string name = file == model ? "" : file.filename().string();
     key = hash(name + ' ' + std::to_string(fingerprint_of(file)), key);
   }
-  char end[32];
-  std::snprintf(end, sizeof end, "-%016llx", static_cast<unsigned long long>(key));
-  return folder_ / (plain(model) + end);
+  return folder_ / (plain(model) + end_of_name(key));
 }
 
 std::string ProgramCache::make_room(const fs::path& folder_of_model, uintmax_t size_bytes) const {

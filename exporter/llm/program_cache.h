@@ -25,7 +25,8 @@ class ProgramCache {
   static std::filesystem::path default_folder();
 
   const std::filesystem::path& folder() const { return folder_; }
-  /// The last used first.
+  /// The last used first. Folders whose names `folder_of` does not give are not of models: nothing
+  /// here looks at them or removes them.
   std::vector<Kept> models() const;
 
   /// The folder of a model, whether it is there or not. `model` is a folder or a .gguf file. The

@@ -251,7 +251,8 @@ TEST(program_cache, does_without_a_disk_that_is_full) {
 
 /// A model that was used some hours ago.
 fs::path kept_model(const fs::path& cache, const char* name, uintmax_t bytes, int hours_ago) {
-  const fs::path folder = cache / name, program = folder / ProgramCache::program;
+  const fs::path folder = cache / (std::string(name) + "-0123456789abcdef"),
+                 program = folder / ProgramCache::program;
   fs::create_directories(folder);
   std::ofstream(program) << ' ';
   fs::resize_file(program, bytes);  // takes no place
@@ -272,17 +273,39 @@ TEST(program_cache, removes_what_was_not_used_for_longest) {
     return all;
   };
   EXPECT_THAT(folders(), ElementsAre(c, b, a, ancient));
-  EXPECT_EQ(cache.make_room(cache.folder() / "e", 1), "");
+  EXPECT_EQ(cache.make_room(cache.folder() / "e-0123456789abcdef", 1), "");
   EXPECT_THAT(folders(), ElementsAre(c, b, a));
   cache.use(a);
-  EXPECT_EQ(cache.make_room(cache.folder() / "e", third), "");
+  EXPECT_EQ(cache.make_room(cache.folder() / "e-0123456789abcdef", third), "");
   EXPECT_THAT(folders(), ElementsAre(a, c));
-  EXPECT_THAT(cache.make_room(cache.folder() / "e", ProgramCache::most_bytes + 1),
+  EXPECT_THAT(cache.make_room(cache.folder() / "e-0123456789abcdef", ProgramCache::most_bytes + 1),
               HasSubstr("are more than the 10.0 GB that are kept"));
   std::ofstream(cache.folder() / "of_somebody_else") << "stays";
-  EXPECT_EQ(cache.clear().size(), 2u);
+  // a program was not finished there, because its process was killed
+  const fs::path killed = cache.folder() / "killed-0123456789abcdef";
+  fs::create_directories(killed);
+  std::ofstream(killed / "program.taper.1.partial") << "half";
+  EXPECT_EQ(cache.clear().size(), 3u);
   EXPECT_THAT(folders(), IsEmpty());
   EXPECT_TRUE(fs::exists(cache.folder() / "of_somebody_else"));
+  EXPECT_FALSE(fs::exists(killed));
+}
+
+TEST(program_cache, leaves_the_folders_of_others) {
+  const ProgramCache cache(empty_folder("cache"));
+  const char* const others[] = {"models", "my-model", "model-0123456789ABCDEF", "0123456789abcdef",
+                                "-0123456789abcdef"};
+  for (const char* name : others) {
+    fs::create_directories(cache.folder() / name);
+    const fs::path program = cache.folder() / name / ProgramCache::program;
+    std::ofstream(program) << "mine";
+    fs::last_write_time(program, fs::file_time_type::clock::now() - hours(24 * 91));
+  }
+  EXPECT_THAT(cache.models(), IsEmpty());
+  EXPECT_EQ(cache.make_room(cache.folder() / "e-0123456789abcdef", 1), "");
+  EXPECT_THAT(cache.clear(), IsEmpty());
+  for (const char* name : others)
+    EXPECT_TRUE(fs::exists(cache.folder() / name / ProgramCache::program)) << name;
 }
 
 TEST(program_cache, lies_where_the_environment_says) {
