@@ -14,6 +14,12 @@
 #include "test_kernels.h"
 #include "written.h"
 
+#ifdef __linux__
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+#endif
+
 namespace taper::test {
 namespace {
 
@@ -229,6 +235,25 @@ TEST(module, keeps_what_each_version_of_the_packing_code_stores_apart) {
   EXPECT_NE(version, 0u);
   EXPECT_THAT(file.filename().string(), testing::EndsWith("-" + std::string(hex) + ".packed"));
 }
+
+#ifdef __linux__
+TEST(module, removes_what_killed_processes_left_in_a_store) {
+  const PackStore store;
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  EXPECT_EQ(store.packings_of_a_load(path), 1);
+  const std::filesystem::path file = store.files().at(0);
+  std::filesystem::remove(file);
+  const std::string left = file.string() + ".123.partial",
+                    being_written = file.string() + ".4.partial",
+                    other = file.string() + ".x.partial", of_other = file.string() + "2.5.partial";
+  for (const std::string& name : {left, being_written, other, of_other}) std::ofstream(name) << "x";
+  const int writer = ::open(being_written.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(writer, LOCK_EX), 0);
+  EXPECT_EQ(store.packings_of_a_load(path), 1);
+  ::close(writer);
+  EXPECT_THAT(store.files(), testing::UnorderedElementsAre(file, being_written, other, of_other));
+}
+#endif
 
 TEST(module, packs_without_a_store_that_it_cannot_write) {
   PackStore store;

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "taper/runtime/extension/module/leftovers.h"
 #include "taper/runtime/packing/packing.h"
 #include "taper/runtime/program/tables.h"
 
@@ -75,10 +76,16 @@ StoreHeader header_of(Span<const std::byte> bytes, const Threads* threads) {
 // A file of the store while it is written, under another name. It goes unless it is finished.
 class NewFile {
  public:
-  explicit NewFile(const std::string& path)
-      : path_(path),
-        partial_(path + "." + std::to_string(std::random_device()()) + ".partial"),
-        out_(partial_, std::ios::binary) {}
+  explicit NewFile(const std::string& path) : path_(path) {
+    remove_leftovers(path);
+    constexpr int tries = 3;
+    for (int i = 0; i < tries; ++i) {
+      partial_ = path + "." + std::to_string(std::random_device()()) + ".partial";
+      out_.open(partial_, std::ios::binary);
+      if (!out_ || lock_.take(partial_)) return;
+      out_.close();
+    }
+  }
   NewFile(const NewFile&) = delete;
   ~NewFile() {
     std::error_code ignored;
@@ -109,8 +116,10 @@ class NewFile {
   }
 
  private:
-  const std::string path_, partial_;
+  const std::string path_;
+  std::string partial_;
   std::ofstream out_;
+  WriterLock lock_;
   std::mutex mutex_;
   std::map<std::thread::id, std::optional<Region>> memory_;
   bool finished_ = false;
