@@ -1,5 +1,6 @@
 #include "taper/exporter/llm/adapter.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -35,6 +36,14 @@ eager::Tensor plain(const gguf::TensorInfo& t, const std::string& name) {
   return eager::Tensor::from_bytes(t.bytes.data(), t.bytes.size(), dtype, t.sizes);
 }
 
+/// One such number makes all logits NaN.
+void require_finite(const eager::Tensor& t, const std::string& matrix, const char* what) {
+  if (!std::ranges::all_of(t.to_vector<float>(), [](float x) { return std::isfinite(x); }))
+    throw ExportError("for " + matrix + " " + what +
+                      " has elements that are not finite: its training diverged, or the file is "
+                      "damaged");
+}
+
 }  // namespace
 
 Adapter::Adapter(const std::filesystem::path& path)
@@ -57,9 +66,16 @@ void Adapter::read_folder() {
   if (const std::string bias = keys.text({"bias"}, "none"); bias != "none")
     throw ExportError(std::string("it trains biases") + remedy);
   if (keys.flag({"use_dora"}, false)) throw ExportError(std::string("it is one of DoRA") + remedy);
-  for (const char* pattern : {"alpha_pattern", "modules_to_save"})
+  for (const char* pattern :
+       {"alpha_pattern", "modules_to_save", "layer_replication", "alora_invocation_tokens"})
     if (const auto* value = keys.find({pattern}); value != nullptr && !value->empty())
       throw ExportError("it has " + std::string(pattern) + remedy);
+
+  if (const auto* init = keys.find({"init_lora_weights"}); init != nullptr && init->is_string())
+    for (const char* changing : {"pissa", "olora", "corda", "loftq"})
+      if (init->get<std::string>().starts_with(changing))
+        throw ExportError("its training changed the model's own weights (init_lora_weights: " +
+                          init->get<std::string>() + ")" + remedy);
 
   const io::SafeTensors file = io::read_safetensors(path_ / "adapter_model.safetensors");
   for (const auto& [name, array] : file.tensors) {
@@ -93,20 +109,26 @@ void Adapter::add(const std::string& name, const std::string& matrix, bool is_up
                   const eager::Tensor& value) {
   if (matrix.empty() || value.rank() != 2)
     throw ExportError(name + " is no matrix lora_A or lora_B" + remedy);
+  if (!is_floating(value.dtype()))
+    throw ExportError(name + " is of " + name_of(value.dtype()) + ", which are no floats");
   Pair& pair = pairs_[matrix];
   (is_up ? pair.up : pair.down) = value.to(DType::f32);
 }
 
 void Adapter::scale(double alpha, bool by_root) {
+  if (!std::isfinite(alpha)) throw ExportError("its alpha is " + std::to_string(alpha));
   for (auto& [matrix, pair] : pairs_) {
     if (!pair.down.defined() || !pair.up.defined())
       throw ExportError(matrix + " has only one of lora_A and lora_B");
     const int64_t rank = pair.down.size(0).value();
     if (rank < 1 || pair.up.size(1).value() != rank)
       throw ExportError("for " + matrix + " lora_A has the sizes " + text(pair.down) +
-                        " and lora_B " + text(pair.up) + "; they need the same rank");
+                        " and lora_B " + text(pair.up) + "; they need the same rank, from 1 on");
     const auto r = static_cast<double>(rank);
+    require_finite(pair.down, matrix, "lora_A");
+    require_finite(pair.up, matrix, "lora_B");
     pair.up = pair.up * (alpha / (by_root ? std::sqrt(r) : r));
+    require_finite(pair.up, matrix, "lora_B, times the scale,");
   }
 }
 

@@ -130,6 +130,9 @@ TEST(adapter, says_what_it_does_not_support) {
   EXPECT_THAT(with({{"bias", "all"}}), HasSubstr("it trains biases; merge the adapter"));
   EXPECT_THAT(with({{"use_dora", true}}), HasSubstr("it is one of DoRA"));
   EXPECT_THAT(with({{"alpha_pattern", {{"q_proj", 3}}}}), HasSubstr("it has alpha_pattern"));
+  EXPECT_THAT(with({{"init_lora_weights", "pissa_niter_16"}}),
+              HasSubstr("changed the model's own weights (init_lora_weights: pissa_niter_16)"));
+  EXPECT_EQ(with({{"init_lora_weights", "gaussian"}}), "");
   EXPECT_THAT(with({{"lora_alpha", "much"}}), HasSubstr("lora_alpha must be a number"));
 
   const std::string name = "base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight";
@@ -142,6 +145,16 @@ TEST(adapter, says_what_it_does_not_support) {
   m.file.tensors.erase(name);
   EXPECT_THAT(with(json::object()), HasSubstr("q_proj.weight has only one of lora_A and lora_B"));
   m.file.tensors[name] = up;
+  io::Array bad = random_matrix("x", 32, rank);
+  bad.values<float>()[7] = std::nanf("");
+  m.file.tensors[name] = bad;
+  EXPECT_THAT(with(json::object()),
+              HasSubstr("q_proj.weight lora_B has elements that are not finite"));
+  m.file.tensors[name] = io::Array::zeros(DType::i8, {32, rank});
+  EXPECT_THAT(with(json::object()), HasSubstr("q_proj.lora_B.weight is of i8"));
+  m.file.tensors[name] = up;
+  EXPECT_THAT(with({{"lora_alpha", 1e300}}), HasSubstr("lora_B, times the scale, has elements"));
+  EXPECT_THAT(with({{"layer_replication", {{0, 1}}}}), HasSubstr("it has layer_replication"));
   m.file.tensors["base_model.model.model.norm.weight"] = random_matrix("n", 1, 32);
   EXPECT_THAT(with(json::object()), HasSubstr("norm.weight is no matrix lora_A or lora_B"));
   m.file.tensors.clear();
@@ -232,6 +245,8 @@ TEST(adapter, of_gguf_gives_back_what_was_taken_away) {
   ASSERT_EQ(have.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(have[i], want[i], 2e-3) << i;
 
+  write(adapter, gguf_adapter(file, std::nanf("")));
+  EXPECT_THAT(refusal_of(model, adapter), HasSubstr("its alpha is nan"));
   write(adapter, gguf_adapter(file, alpha, "dora"));
   EXPECT_THAT(refusal_of(model, adapter), HasSubstr("it is no adapter of LoRA"));
   EXPECT_THAT(refusal_of(model, PeftModel("smollm3").adapter.string()),
