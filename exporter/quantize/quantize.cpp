@@ -225,7 +225,8 @@ class Quantizer {
   /// Any node can read a weight that is widened before.
   static std::string obstacle_to_float8(const Weight& w) {
     if (w.is_looked_up()) return "each look-up would widen all of it";
-    if (w.graph->is_returned(w.constant->value.get())) return w.obstacle;
+    if (w.graph->is_returned(w.constant->value.get()) || is_of_adapter(*w.constant))
+      return w.obstacle;
     return w.constant->payload->layout == Layout::dense ? "" : w.obstacle;
   }
   static void encode_float8(const Weight& w, Decision& decision, WeightReport& report) {

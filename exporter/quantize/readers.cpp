@@ -159,6 +159,10 @@ ir::Value* Reader::input() const {
 
 bool Weight::is_looked_up() const { return std::ranges::any_of(readers, &Reader::is_look_up); }
 
+bool is_of_adapter(const ir::Constant& constant) {
+  return constant.path.ends_with("lora_down") || constant.path.ends_with("lora_up");
+}
+
 std::vector<Weight> find_weights(ir::Graph& graph) {
   std::vector<Weight> weights;
   for (ir::Constant& c : graph.constants()) {
@@ -166,6 +170,7 @@ std::vector<Weight> find_weights(ir::Graph& graph) {
     Weight w{&graph, &c, {}, false, false, false, ""};
     if (!Search(w).run()) continue;
     if (c.payload->layout != Layout::dense) w.obstacle = "it is quantized already";
+    if (is_of_adapter(c)) w.obstacle = "it is of an adapter, which stays as it is";
     weights.push_back(std::move(w));
   }
   mark_first_and_last(graph, weights);

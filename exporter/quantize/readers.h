@@ -30,6 +30,10 @@ struct Weight {
   int64_t depth() const { return constant->payload->sizes[is_transposed ? 0 : 1]; }
 };
 
+/// The small matrices of a LoRA adapter. They were trained beside the weights as those are, and
+/// they are few bytes.
+bool is_of_adapter(const ir::Constant& constant);
+
 /// All constants that products, look-ups or convolutions read, in the order of the graph.
 std::vector<Weight> find_weights(ir::Graph& graph);
 

@@ -244,6 +244,22 @@ TEST(quantize, learns_from_calibration_data) {
   EXPECT_THAT(refusal(model, gptq), HasSubstr("weight w: the method gptq needs calibration data"));
 }
 
+TEST(quantize, leaves_adapters_as_they_are) {
+  Model m;
+  m.add("w", random_payload({64, 64}, 1));
+  m.add("lora_down", random_payload({32, 64}, 2)).add("lora_up", random_payload({64, 32}, 3));
+  m.nodes =
+      "input \"x\" = %x: f32[3, 64]\n%y: f32[3, 64] = linear(%x, %w, none)\n"
+      "%d: f32[3, 32] = linear(%x, %lora_down, none)\n"
+      "%u: f32[3, 64] = linear(%d, %lora_up, none)\n"
+      "%z: f32[3, 64] = add.Tensor(%y, %u, 1)\noutput \"z\" = %z\n";
+  for (const Recipe& recipe : {int8(), recipe_of("\"f8_e4m3fn\"")}) {
+    const Changed c(m, recipe, {random_tensor({3, 64}, 4)}, 0.05);
+    for (const WeightReport& w : c.report.weights)
+      EXPECT_EQ(w.why, w.path == "w" ? "" : "it is of an adapter, which stays as it is") << w.path;
+  }
+}
+
 TEST(quantize, refuses_what_would_make_a_bad_model) {
   EXPECT_THAT(refusal(linear_model(20, 64), recipe_of("\"int8\"", "conv*")),
               HasSubstr("matches no weight of the model, such as w"));
