@@ -93,6 +93,7 @@ std::shared_ptr<llm::Draft> ModelChoice::draft_for(const llm::LanguageModel& loa
   if (draft == "lookup") return llm::lookup_draft();
   ModelChoice small;
   small.model = draft, small.context = context, small.threads = threads;
+  small.no_cache = no_cache;
   std::string why;
   Result<std::shared_ptr<llm::Draft>> made = llm::model_draft(small.load(), loaded, &why);
   if (!made.ok()) throw ExportError("--draft " + draft + ": " + why);

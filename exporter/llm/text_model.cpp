@@ -162,7 +162,8 @@ class Keeper {
     if (!fs::is_directory(path_)) weights = fs::file_size(path_);
     if (fs::is_directory(path_))
       for (const auto& entry : fs::directory_iterator(path_))
-        if (entry.path().extension() == ".safetensors") weights += entry.file_size();
+        if (entry.path().extension() == ".safetensors" && entry.is_regular_file())
+          weights += entry.file_size();
     return (uintmax_t{32} << 20) + (options_.before_passes ? 2 : 1) * weights;
   }
   std::string size_text() const {
