@@ -12,7 +12,8 @@ namespace {
 
 class LookupDraft final : public Draft {
  public:
-  std::vector<TokenId> guess(const std::vector<TokenId>& text, int64_t most) override {
+  std::vector<TokenId> guess(const std::vector<TokenId>& text, int64_t most,
+                             const std::atomic<bool>*) override {
     for (const std::ptrdiff_t length : {3, 2}) {
       if (most <= 0 || static_cast<std::ptrdiff_t>(text.size()) <= length) continue;
       const auto last = text.end() - length;
@@ -32,7 +33,8 @@ class ModelDraft final : public Draft {
   ModelDraft(Sequence sequence, TokenId vocabulary)
       : sequence_(std::move(sequence)), vocabulary_(vocabulary) {}
 
-  std::vector<TokenId> guess(const std::vector<TokenId>& text, int64_t most) override {
+  std::vector<TokenId> guess(const std::vector<TokenId>& text, int64_t most,
+                             const std::atomic<bool>* cancel) override {
     most = std::min(most, sequence_.model().context() - static_cast<int64_t>(text.size()));
     if (most <= 0 || text.empty()) return {};
     const Span<const TokenId> all{text.data(), static_cast<index_t>(text.size())};
@@ -41,7 +43,7 @@ class ModelDraft final : public Draft {
     std::vector<TokenId> guesses;
     guesses.reserve(static_cast<size_t>(most));  // `next` points at the last one
     while (static_cast<int64_t>(guesses.size()) < most) {
-      const Result<Span<float>> logits = sequence_.append(next);
+      const Result<Span<float>> logits = sequence_.append(next, cancel);
       if (!logits.ok()) break;
       const TokenId id = likely(logits.value());
       if (id < 0 || id >= vocabulary_ || sequence_.model().ends(id)) break;

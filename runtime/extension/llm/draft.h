@@ -2,6 +2,7 @@
 /// the same. Y. Leviathan and others, "Fast Inference from Transformers via Speculative Decoding",
 /// arXiv:2211.17192.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,8 +16,10 @@ namespace taper::llm {
 class Draft {
  public:
   virtual ~Draft() = default;
-  /// At most `most` tokens that may follow the text; none if it has no guess.
-  virtual std::vector<TokenId> guess(const std::vector<TokenId>& text, int64_t most) = 0;
+  /// At most `most` tokens that may follow the text; none if it has no guess. `cancel` may become
+  /// true meanwhile, from another thread: then the guess ends soon. nullptr: nobody cancels.
+  virtual std::vector<TokenId> guess(const std::vector<TokenId>& text, int64_t most,
+                                     const std::atomic<bool>* cancel) = 0;
 };
 
 /// Guesses what followed where the last tokens stood before. Three tokens count, or two.

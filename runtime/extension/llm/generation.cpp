@@ -114,7 +114,7 @@ bool Generation::Parts::read() {
 bool Generation::Parts::read_with_guesses() {
   if (!sequence.model().text().rewinds) return false;
   const int64_t most = std::min<int64_t>(sequence.all_logits_chunk(), sequence.room()) - 1;
-  guesses = options.draft->guess(all, std::min(most, most_guesses));
+  guesses = options.draft->guess(all, std::min(most, most_guesses), options.cancel);
   if (guesses.empty()) return false;
   std::vector<TokenId> next = {all.back()};
   next.insert(next.end(), guesses.begin(), guesses.end());

@@ -421,6 +421,7 @@ TEST(taper_cache, lists_and_removes_what_is_kept) {
     return o.out;
   };
   const std::string answer = generate("--no-cache");
+  EXPECT_EQ(generate("--no-cache", "--draft", m.model), answer);
   EXPECT_FALSE(std::filesystem::exists(cache));
   EXPECT_EQ(generate(), answer);
   EXPECT_EQ(generate(), answer);

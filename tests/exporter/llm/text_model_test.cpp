@@ -4,11 +4,13 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "taper/exporter/eager/threads.h"
+#include "taper/runtime/extension/llm/draft.h"
 #include "taper/runtime/extension/llm/generation.h"
 #include "taper/tests/support/data.h"
 #include "taper/tests/support/throw_message.h"
@@ -142,6 +144,22 @@ TEST(text_model, writes_several_answers_together_as_each_alone) {
   for (Generation& answer : answers) steps.push_back(&answer);
   for (int i = 0; i < 40; ++i) step_each(steps);
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(answers[i].ids(), want[i]) << "answer " << i;
+}
+
+TEST(text_model, guesses_for_another_one_until_it_is_cancelled) {
+  const std::string stories = tests::test_data("../../examples/stories/stories260K.gguf").string();
+  TextModelOptions options;
+  options.context = 64;
+  const LanguageModel model = load_text_model(stories, options);
+  const std::shared_ptr<Draft> draft = model_draft(model, model).value();
+  const std::vector<TokenId> text =
+      model.tokenizer().encode("Once upon a time, there was a little girl");
+  std::atomic<bool> cancel{true};
+  EXPECT_THAT(draft->guess(text, 7, &cancel), testing::IsEmpty());
+  cancel = false;
+  const std::vector<TokenId> guesses = draft->guess(text, 7, &cancel);
+  EXPECT_FALSE(guesses.empty());
+  EXPECT_EQ(draft->guess(text, 7, nullptr), guesses);
 }
 
 TEST(text_model, says_what_a_model_lacks) {
