@@ -37,6 +37,9 @@ void manage(bool clear, std::ostream& out) {
         "is a folder");
   if (clear) {
     out << "removed " << sum_of(cache.clear()) << " from " << folder << '\n';
+    if (const std::vector<ProgramCache::Kept> left = cache.models(); !left.empty())
+      throw ExportError(sum_of(left) + " cannot be removed; see who owns " +
+                        io::printable(left[0].folder.string()));
     return;
   }
   const std::vector<ProgramCache::Kept> models = cache.models();
