@@ -63,6 +63,9 @@ void ModelChoice::add_no_cache(Command& command, bool& given) {
 
 llm::LanguageModel ModelChoice::load() const {
   if (context < 0) throw UsageError("--context", "it must not be negative");
+  // before the wait for the model
+  if (!draft.empty() && draft != "lookup" && !std::filesystem::exists(draft))
+    throw ExportError("--draft " + draft + ": there is no such file; give a model, or lookup");
   if (threads > 0) eager::set_threads(threads);
   QuantizeChoice choice;
   choice.recipe = recipe_of(quantize);
