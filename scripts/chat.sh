@@ -33,9 +33,13 @@ fetch() {
 
 if [ -z "$model" ]; then
   cache=${TAPER_CACHE:-off}
-  [ "$cache" != off ] || cache=${XDG_CACHE_HOME:-$HOME/.cache}/taper
+  if [ "$cache" = off ]; then
+    cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+    cache=${cache:+$cache/taper}
+  fi
+  # where the home cannot be written
+  { [ -n "$cache" ] && mkdir -p "$cache" && [ -w "$cache" ]; } 2>/dev/null || cache=build
   model=$cache/SmolLM2-135M-Instruct.Q4_1.gguf
-  mkdir -p "$cache"
   if [ ! -f "$model" ]; then
     echo "== fetch SmolLM2-135M-Instruct, 98 MB"
     fetch "$model" || model=
