@@ -163,6 +163,9 @@ Error cache_write(Context& context, const Places& plan, View<const E> cache, Any
   return write<E>(context, plan, cache, rows, start, {}, out);
 }
 
+// `check_distinct` compares each row with all before it.
+constexpr index_t most_rows_to_write = 4096;
+
 // Two rows of the batch must not write to one row of the cache: which one would be last?
 Error check_distinct(Context& context, View<const int64_t> batch) {
   const int64_t* const rows = batch.data();
@@ -179,6 +182,10 @@ template <class E>
 Error prepare_write_batch(Context& context, Places& plan, View<const E> cache,
                           AnyView<const E> rows, View<const int64_t> start, View<const int64_t>,
                           View<E> out) {
+  const index_t count = rows.shape().sizes[0];
+  if (count > most_rows_to_write)
+    return context.fail(Error::not_supported, TAPER_TEXT("{} rows in a call are more than {}"),
+                        count, most_rows_to_write);
   return prepare_write<E>(context, plan, cache, rows, start, out);
 }
 template <class E>

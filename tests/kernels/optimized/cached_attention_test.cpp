@@ -296,6 +296,16 @@ TEST(cache_write, leaves_the_cache_alone_if_a_row_is_wrong) {
   EXPECT_EQ(refusal({0, 3}, {0, 1}), "start {} is outside [{}, {}): the cache is full");
 }
 
+TEST(cache_write, refuses_more_rows_than_it_compares) {
+  const Array cache({5000, 1, 1, 0}), rows({5000, 1, 1, 0});
+  const Starts start(std::vector<int64_t>(5000)), batch(std::vector<int64_t>(5000));
+  const Slot slots[] = {slot(cache), slot(rows), slot(&start.ref), slot(&batch.ref), slot(cache)};
+  alignas(8) std::byte plan[max_plan_bytes];
+  Context context;
+  EXPECT_EQ(portable::taper_cache_write_batch_b4.prepare(context, plan, slots),
+            Error::not_supported);
+}
+
 TEST(cache_write, writes_rows_at_the_place_of_each_row_of_the_batch) {
   for (const bool in_place : {false, true}) {
     Array cache = Array::random({2, 3, 7, 4}, 1), y({2, 3, 7, 4}, 77);
