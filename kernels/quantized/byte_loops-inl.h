@@ -90,8 +90,7 @@ TAPER_INLINED void softmax_line(const ByteLine& l, Step step, const Rounding& gi
   uint64_t sum = 0;  // exact, in any order
   for (index_t i = 0; i < n; ++i)
     sum += static_cast<uint64_t>(static_cast<int64_t>(exponentials[peak - x[i * step]]));
-  const auto factor =
-      static_cast<float>(1 / (static_cast<double>(static_cast<int64_t>(sum)) * l.output_scale));
+  const float factor = l.factor(static_cast<int64_t>(sum));
   TAPER_INDEPENDENT_ITERATIONS
   for (index_t i = 0; i < n; ++i)
     y[i * step] = rounding(static_cast<float>(exponentials[peak - x[i * step]]) * factor);

@@ -40,6 +40,11 @@ struct ByteLine {
   index_t count, step;
   const int32_t* exponentials;  ///< of minus the distance to the largest element
   double output_scale;
+
+  /// What the exponentials are multiplied by.
+  TAPER_INLINED float factor(int64_t sum) const {
+    return static_cast<float>(1 / (static_cast<double>(sum) * output_scale));
+  }
 };
 
 struct ByteLoops {
@@ -56,6 +61,11 @@ struct ByteLoops {
 
 /// y[i] = table[x[i] + 128]. y may be x.
 void lookup_avx2(index_t n, const int8_t* x, const int8_t* table, int8_t* y);
+
+/// ByteLoops::softmax of elements that lie together, with results that are looked up, too: from
+/// `softmax_is_looked_up_from` elements on this is faster.
+void softmax_avx512(const ByteLine& line, const Rounding& rounding, int8_t* y);
+inline constexpr index_t softmax_is_looked_up_from = 48;
 
 extern const ByteLoops byte_loops_plain, byte_loops_avx2, byte_loops_avx512;
 
