@@ -33,6 +33,11 @@ struct Avx512Lanes {
   static TAPER_INLINE F from_signed_bytes(const std::byte* from) {
     return to_float(_mm512_maskz_cvtepi8_epi32(every, sixteen(from)));
   }
+  template <int i>
+  static TAPER_INLINE F signed_byte(B b) {
+    const B first = i == 3 ? b : _mm512_maskz_slli_epi32(every, b, 24 - 8 * i);
+    return to_float(_mm512_maskz_srai_epi32(every, first, 24));
+  }
 
   static TAPER_INLINE B lower(B both) { return _mm512_and_si512(both, _mm512_set1_epi8(15)); }
   static TAPER_INLINE B upper(B both) { return lower(_mm512_srli_epi16(both, 4)); }

@@ -3,7 +3,9 @@
 #include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/tasks.h"
 #include "taper/kernels/quantized/block_linear.h"
+#include "taper/kernels/quantized/block_tiles.h"
 #include "taper/kernels/quantized/packings.h"
+#include "taper/kernels/quantized/x86_lanes.h"
 #include "taper/kernels/shapes/blocks.h"
 
 namespace taper::quantized {
@@ -16,21 +18,34 @@ constexpr index_t strip = 4 * panel_width;  // rows of weights that a task de-qu
 
 struct Plan {
   optimized::GemmPlan gemm;
-  index_t decoded_bytes, bytes_of_slot;
+  index_t decoded_bytes, bytes_of_panel, bytes_of_slot;
 };
 
-// Columns [first, first + count) of the result. `rows` are their weights.
-optimized::Gemm product(const BlockLinear& g, const float* input, const float* rows, index_t count,
-                        const Maybe<View<const float>>& bias, float* out, index_t first) {
+/// How panels become f32; nullptr: the instruction set has no fast way.
+template <CpuLevel level>
+UnpackPanel unpacking(Layout panels) {
+#if TAPER_BLOCK_TILES_X86
+  if constexpr (level == CpuLevel::avx512) return block_tiles_avx512.of(panels).unpack;
+  if constexpr (level == CpuLevel::avx2) return block_tiles_avx2.of(panels).unpack;
+#endif
+  return static_cast<void>(panels), nullptr;
+}
+/// The same for a weight in panels, or in blocks that have panels.
+template <CpuLevel level>
+UnpackPanel unpacking_of(Layout layout) {
+  if (is_in_block_panels(layout)) return unpacking<level>(layout);
+  return has_panels(layout) ? unpacking<level>(panels_of(layout)) : nullptr;
+}
+
+// Columns of the result, whose weights are `rows`: in panels, or one behind the other.
+optimized::Gemm product(const BlockLinear& g, bool in_panels) {
   optimized::Gemm p;
-  p.m = g.rows, p.n = count, p.k = g.depth;
-  p.a = input, p.a_row = g.depth;
-  p.b = rows, p.b_row = 1, p.b_column = g.depth;
-  p.c = out + first, p.c_row = g.columns;
-  if (bias) {
-    p.addend_column = bias->numel() == 1 ? 0 : 1;
-    p.addend = bias->data() + first * p.addend_column;
-  }
+  p.m = g.rows, p.n = strip, p.k = g.depth;
+  p.a_row = g.depth, p.c_row = g.columns;
+  if (in_panels)
+    p.b_layout = Layout::panels_of_first;
+  else
+    p.b_row = 1, p.b_column = g.depth;
   return p;
 }
 
@@ -39,49 +54,81 @@ Error prepare(Context& context, Plan& plan, View<const float> input, View<const 
               Maybe<View<const float>>, View<float>) {
   const BlockLinear g(input, weight);
   if (g.columns == 0) return Error::ok;  // without elements, the depth may be anything
-  plan.gemm = optimized::plan_gemm(microkernels<level>(), 1, g.rows, strip, g.depth, 1);
+  const Layout layout = weight.layout();
+  const bool in_panels = unpacking_of<level>(layout) != nullptr;
+  plan.gemm = optimized::plan_gemm(microkernels<level>(), product(g, in_panels), 1);
   plan.decoded_bytes =
       optimized::round_up(strip * g.depth * index_t{sizeof(float)}, optimized::scratch_alignment);
-  plan.bytes_of_slot =
-      optimized::round_up(plan.decoded_bytes + static_cast<index_t>(plan.gemm.scratch_bytes()),
-                          optimized::scratch_alignment);
+  plan.bytes_of_panel =
+      in_panels && !is_in_block_panels(layout) ? panel_bytes(panels_of(layout), g.depth) : 0;
+  plan.bytes_of_slot = optimized::round_up(
+      plan.decoded_bytes + plan.bytes_of_panel + static_cast<index_t>(plan.gemm.scratch_bytes()),
+      optimized::scratch_alignment);
   context.need_scratch(
       static_cast<size_t>(plan.bytes_of_slot * optimized::thread_count(context.threads)));
   return Error::ok;
+}
+
+/// Rows [first, first + count) of the weight as f32. `memory` has room for them, and behind them
+/// for a panel of blocks.
+template <CpuLevel level>
+const float* decode(const Plan& plan, View<const float> weight, index_t first, index_t count,
+                    std::byte* memory) {
+  const BlockMatrix w = blocks_of(weight);
+  auto* const decoded = reinterpret_cast<float*>(memory);
+  const UnpackPanel unpack = unpacking_of<level>(w.layout);
+  if (unpack == nullptr) {
+    for (index_t i = 0; i < count; ++i) w.row(first + i, decoded + i * w.depth);
+    return decoded;
+  }
+  std::byte* const packed = memory + plan.decoded_bytes;
+  for (index_t i = 0; i < count; i += panel_width) {
+    const index_t panel = (first + i) / panel_width;
+    float* const to = decoded + i * w.depth;
+    if (is_in_block_panels(w.layout)) {
+      unpack(w, panel, to);
+    } else {
+      pack_panel(w, panel, packed);
+      unpack({packed, panels_of(w.layout), panel_width, w.depth}, 0, to);
+    }
+  }
+  return decoded;
 }
 
 template <CpuLevel level>
 Error run(Context& context, const Plan& plan, View<const float> input, View<const float> weight,
           Maybe<View<const float>> bias, View<float> out) {
   const BlockLinear g(input, weight);
-  const bool is_dense = weight.layout() == Layout::dense;
+  const bool is_dense = weight.layout() == Layout::dense,
+             in_panels = unpacking_of<level>(weight.layout()) != nullptr;
   parallel_for_threads(
       context.threads, optimized::ceil_div(g.columns, strip), [&](index_t s, int slot) {
         const index_t first = s * strip, count = optimized::smaller(strip, g.columns - first);
         std::byte* memory = static_cast<std::byte*>(context.scratch) + slot * plan.bytes_of_slot;
-        const float* rows = weight.data() + first * g.depth;
-        if (!is_dense) {
-          auto* decoded = reinterpret_cast<float*>(memory);
-          for (index_t i = 0; i < count; ++i)
-            blocks_of(weight).row(first + i, decoded + i * g.depth);
-          rows = decoded;
+        optimized::Gemm p = product(g, in_panels);
+        p.n = count;
+        p.a = input.data(), p.c = out.data() + first;
+        p.b = is_dense ? weight.data() + first * g.depth
+                       : decode<level>(plan, weight, first, count, memory);
+        if (bias) {
+          p.addend_column = bias->numel() == 1 ? 0 : 1;
+          p.addend = bias->data() + first * p.addend_column;
         }
-        optimized::run_gemm(microkernels<level>(), plan.gemm,
-                            product(g, input.data(), rows, count, bias, out.data(), first),
-                            memory + plan.decoded_bytes, nullptr);
+        optimized::run_gemm(microkernels<level>(), plan.gemm, p,
+                            memory + plan.decoded_bytes + plan.bytes_of_panel, nullptr);
       });
   return Error::ok;
 }
 
 }  // namespace
 
-#define TAPER_BLOCK_LINEAR(name, level)                                           \
+#define TAPER_BLOCK_LINEAR(name, level, asks)                                     \
   TAPER_RECORD(taper_block_linear, name, optimized::features_of(CpuLevel::level), \
-               (block_packings<1, false>), prepare<CpuLevel::level>, run<CpuLevel::level>)
-TAPER_BLOCK_LINEAR(taper_block_linear_f32_wide, portable)
+               (block_packings<1, asks>), prepare<CpuLevel::level>, run<CpuLevel::level>)
+TAPER_BLOCK_LINEAR(taper_block_linear_f32_wide, portable, false)
 #if TAPER_X86_LEVELS
-TAPER_BLOCK_LINEAR(taper_block_linear_f32_avx2, avx2)
-TAPER_BLOCK_LINEAR(taper_block_linear_f32_avx512, avx512)
+TAPER_BLOCK_LINEAR(taper_block_linear_f32_avx2, avx2, true)
+TAPER_BLOCK_LINEAR(taper_block_linear_f32_avx512, avx512, true)
 #endif
 
 }  // namespace taper::quantized

@@ -4,6 +4,7 @@
 //   lanes                   f32 in a vector: 8 or 16
 //   sums                    vectors of sums, of integers and of f32, for which there are registers
 //   F, I, B                 vectors of f32, of i32, and of bytes, four for each lane
+//   signed_byte<i>(b)       byte i of each lane, as f32
 //   adds_128                whether add_signed takes w + 128 in place of w
 //   Sum<small>              sums of products of bytes in I. `small`: the unsigned ones are
 //   below 16.
@@ -212,10 +213,67 @@ void tile(const BlockMatrix& w, index_t panel, const RoundedRows& x, index_t row
   }
 }
 
+// The elements of a vector of rows, as f32.
+template <Layout layout>
+class Unpacking {
+ public:
+  TAPER_INLINE void run(const BlockMatrix& w, index_t panel, int vector, float* to) {
+    v_ = vector, to_ = to + vector * Lanes::lanes;
+    values_ = values_of(w, panel), scales_ = scales_of(w, panel);
+    constexpr PanelFormat format = panel_format(layout);
+    for (index_t blocks = w.units() / format.units; blocks > 0; --blocks) {
+      for (int u = 0; u < format.units; ++u) {
+        half<0>(u), half<1>(u);
+        values_ += format.value_bytes, to_ += unit_elements * panel_width;
+      }
+      scales_ += format.scale_bytes;
+    }
+  }
+
+ private:
+  using V = Values<layout>;
+
+  template <int h>
+  TAPER_INLINE void half(int unit) {
+    scale_ = scale_at<layout>(scales_, unit, h, v_);
+    if constexpr (V::has_offset) offset_ = offset_at<layout>(scales_, unit, v_);
+    group<4 * h>(), group<4 * h + 1>(), group<4 * h + 2>(), group<4 * h + 3>();
+  }
+  template <int g>
+  TAPER_INLINE void group() {
+    const B four = V::template at<g>(values_, v_);
+    element<4 * g>(Lanes::template signed_byte<0>(four));
+    element<4 * g + 1>(Lanes::template signed_byte<1>(four));
+    element<4 * g + 2>(Lanes::template signed_byte<2>(four));
+    element<4 * g + 3>(Lanes::template signed_byte<3>(four));
+  }
+  template <int k>
+  TAPER_INLINE void element(F value) {
+    const F one = Lanes::all(1);  // a product with it is a sum that is rounded once
+    if constexpr (layout == Layout::q4_0_panels)
+      value = Lanes::multiply_add(one, value, Lanes::all(-8));
+    if constexpr (layout == Layout::q6_k_panels)
+      value = Lanes::multiply_add(one, value, Lanes::all(-32));
+    F x = Lanes::multiply(scale_, value);
+    if constexpr (V::has_offset) x = Lanes::multiply_add(one, x, offset_);
+    Lanes::store(x, to_ + k * panel_width);
+  }
+
+  const std::byte *values_, *scales_;
+  float* to_;
+  int v_;
+  F scale_, offset_;
+};
+template <Layout layout>
+void unpack(const BlockMatrix& w, index_t panel, float* to) {
+  for (int v = 0; v < vectors_of_panel; ++v) Unpacking<layout>().run(w, panel, v, to);
+}
+
 template <Layout layout, size_t... r>
 constexpr BlockTiles::OfFormat of_format(std::index_sequence<r...>) {
   return {{tile<layout, static_cast<int>(r) + 1, 1>...},
-          {tile<layout, static_cast<int>(r) + 1, 2>...}};
+          {tile<layout, static_cast<int>(r) + 1, 2>...},
+          unpack<layout>};
 }
 constexpr auto all_rows = std::make_index_sequence<BlockTiles::most_rows>();
 constexpr BlockTiles table = {

@@ -19,11 +19,16 @@ namespace taper::quantized {
 using BlockTile = void (*)(const BlockMatrix& w, index_t panel, const RoundedRows& x, index_t row,
                            float* to);
 
+/// Writes the elements of a panel as f32: element k of row i to to[k * panel_width + i]. The values
+/// are those of BlockMatrix::row.
+using UnpackPanel = void (*)(const BlockMatrix& w, index_t panel, float* to);
+
 struct BlockTiles {
   static constexpr int most_rows = 8, most_panels = 2;
   struct OfFormat {
     BlockTile one_panel[most_rows], two_panels[most_rows];  ///< [rows - 1]
-  } of_format[5];                                           ///< in the order of the layouts
+    UnpackPanel unpack;
+  } of_format[5];  ///< in the order of the layouts
   void (*round_unit)(const float* x, int8_t* values, RoundedUnit& unit);
 
   const OfFormat& of(Layout layout) const {

@@ -32,6 +32,10 @@ struct Lanes {
   static TAPER_INLINE F from_signed_bytes(const std::byte* from) {
     return to_float(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
   }
+  template <int i>
+  static TAPER_INLINE F signed_byte(B b) {
+    return to_float(_mm256_srai_epi32(_mm256_slli_epi32(b, 24 - 8 * i), 24));
+  }
 
   static TAPER_INLINE B lower(B both) { return _mm256_and_si256(both, _mm256_set1_epi8(15)); }
   static TAPER_INLINE B upper(B both) { return lower(_mm256_srli_epi16(both, 4)); }

@@ -190,11 +190,12 @@ TEST(block_linear_q8, is_near_the_product_of_the_elements) {
 TEST(block_linear, has_the_bits_of_linear_on_the_elements) {
   ThreadPool pool(2);
   for (const Layout layout : all_layouts) {
-    const Weights w(layout, 83, 256);
-    Array dense({83, 256});
-    for (index_t r = 0; r < 83; ++r) w.matrix().row(r, dense.data() + r * 256);
+    const index_t depth = 512;  // two sums that are added
+    const Weights w(layout, 83, depth);
+    Array dense({83, depth});
+    for (index_t r = 0; r < 83; ++r) w.matrix().row(r, dense.data() + r * depth);
     for (const index_t rows : {1, 6, 70}) {
-      const Array x = Array::random({rows, 256}, 5), bias = Array::random({83}, 6);
+      const Array x = Array::random({rows, depth}, 5), bias = Array::random({83}, 6);
       for (const Kernel* k : tests::kernels_of(all, ops::taper_block_linear)) {
         Array want({rows, 83});
         tests::call(*k, {slot(x), slot(dense), slot(bias), slot(want)});
