@@ -111,6 +111,7 @@ template <class Filter>
 Error prepare(Context& context, Resampling& p, View<const uint8_t> self, Span<const int64_t>,
               bool align_corners, Maybe<double> scale_h, Maybe<double> scale_w, View<uint8_t> out) {
   p = resampling_of(self.shape(), out.shape(), align_corners, scale_h, scale_w);
+  if (out.numel() == 0) return Error::ok;  // then no size is bounded by the file
   context.need_scratch(ByteTable::bytes<Filter>(p.axis[1]) + ByteTable::bytes<Filter>(p.axis[2]) +
                        static_cast<size_t>(p.planes * p.axis[1].in * p.axis[2].out) +
                        readable_behind);
@@ -142,6 +143,7 @@ void resample(const Threads* threads, const Resampling& p, const ByteTable& rows
 template <class Filter>
 Error run(Context& context, const Resampling& p, View<const uint8_t> self, Span<const int64_t>,
           bool align_corners, Maybe<double>, Maybe<double>, View<uint8_t> out) {
+  if (out.numel() == 0) return Error::ok;
   const Axis &down = p.axis[1], &right = p.axis[2];
   char* memory = static_cast<char*>(context.scratch);
   const ByteTable rows(down, Filter(down, align_corners), memory);

@@ -174,6 +174,7 @@ template <const ByteLoops& loops>
 Error average(Context& context, const portable::Average& plan, Bytes self, Ints, Ints, Ints, bool,
               bool, Maybe<int64_t>, double input_scale, int64_t input_zero_point,
               double output_scale, int64_t output_zero_point, Ints range, View<int8_t> out) {
+  if (out.numel() == 0) return Error::ok;
   const portable::Windows& w = plan.windows;
   const index_t channels = self.size(3), row = w.in[2] * channels;
   const Rounding rounding(output_zero_point, range[0], range[1]);
@@ -216,6 +217,7 @@ Error prepare_bilinear(Context& context, Resizing& plan, Bytes self, Ints, bool 
                        int64_t, Ints, View<int8_t> out) {
   plan = {
       {self.size(1), out.size(1), scales_h}, {self.size(2), out.size(2), scales_w}, align_corners};
+  if (out.numel() == 0) return Error::ok;  // then no size is bounded by the file
   context.need_scratch(static_cast<size_t>(plan.width.out) * sizeof(Pair));
   return Error::ok;
 }
@@ -223,6 +225,7 @@ template <const ByteLoops& loops>
 Error bilinear(Context& context, const Resizing& plan, Bytes self, Ints, bool, Maybe<double>,
                Maybe<double>, double input_scale, int64_t input_zero_point, double output_scale,
                int64_t output_zero_point, Ints range, View<int8_t> out) {
+  if (out.numel() == 0) return Error::ok;
   const index_t channels = self.size(3), row = plan.width.in * channels;
   const Rounding rounding(output_zero_point, range[0], range[1]);
   auto* columns = static_cast<Pair*>(context.scratch);

@@ -53,6 +53,16 @@ TEST(interpolate, is_differentiable_twice_in_every_mode) {
     }
 }
 
+// The taps of these columns take 2^64 bytes and a few more.
+TEST(interpolate, needs_nothing_for_no_images) {
+  constexpr int64_t columns = 768614336404564651;
+  for (const DType dtype : {DType::f32, DType::u8}) {
+    const Tensor x = zeros({0, 1, 2, 2}, dtype);
+    for (const char* mode : {"nearest", "bilinear", "bicubic"})
+      EXPECT_EQ(interpolate(x, {1, columns}, mode).numel(), 0) << mode;
+  }
+}
+
 TEST(interpolate, leaves_a_linear_function_as_it_is) {
   const Tensor x = reshape(arange(0, 12, 1, DType::f32), {1, 1, 12});
   const std::vector<float> y = interpolate(x, {23}, "linear", true).to_vector<float>();

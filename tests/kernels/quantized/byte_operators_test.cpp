@@ -216,5 +216,18 @@ TEST(upsample_bilinear2d_q8, blends_four_pixels_on_every_level) {
   }
 }
 
+// The taps of these columns take 2^64 bytes and a few more.
+TEST(upsample_bilinear2d_q8, needs_nothing_for_no_images) {
+  constexpr int64_t columns = 768614336404564651;
+  const std::vector<int64_t> to{1, columns}, range{-128, 127};
+  for (const Kernel* k : tests::kernels_of(all, ops::taper_upsample_bilinear2d_q8)) {
+    SCOPED_TRACE(k->name);
+    Bytes x({0, 1, 1, 1}), y({0, 1, columns, 1});
+    tests::call(*k, {slot(x.ref()), slot(to), slot(false), tests::absent_list(),
+                     tests::absent_list(), slot(0.05), slot(int64_t{6}), slot(0.04),
+                     slot(int64_t{2}), slot(range), slot(y.ref())});
+  }
+}
+
 }  // namespace
 }  // namespace taper::quantized
