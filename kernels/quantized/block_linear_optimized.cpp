@@ -21,20 +21,16 @@ struct Plan {
   index_t decoded_bytes, bytes_of_panel, bytes_of_slot;
 };
 
-/// How panels become f32; nullptr: the instruction set has no fast way.
+/// The tiles of a weight that is in panels, or in blocks that have panels. nullptr: there are none.
 template <CpuLevel level>
-UnpackPanel unpacking(Layout panels) {
+const BlockTiles::OfFormat* tiles_of(Layout layout) {
+  if (!is_in_block_panels(layout) && !has_panels(layout)) return nullptr;
 #if TAPER_BLOCK_TILES_X86
-  if constexpr (level == CpuLevel::avx512) return block_tiles_avx512.of(panels).unpack;
-  if constexpr (level == CpuLevel::avx2) return block_tiles_avx2.of(panels).unpack;
+  const Layout panels = is_in_block_panels(layout) ? layout : panels_of(layout);
+  if constexpr (level == CpuLevel::avx512) return &block_tiles_avx512.of(panels);
+  if constexpr (level == CpuLevel::avx2) return &block_tiles_avx2.of(panels);
 #endif
-  return static_cast<void>(panels), nullptr;
-}
-/// The same for a weight in panels, or in blocks that have panels.
-template <CpuLevel level>
-UnpackPanel unpacking_of(Layout layout) {
-  if (is_in_block_panels(layout)) return unpacking<level>(layout);
-  return has_panels(layout) ? unpacking<level>(panels_of(layout)) : nullptr;
+  return nullptr;
 }
 
 // Columns of the result, whose weights are `rows`: in panels, or one behind the other.
@@ -55,7 +51,7 @@ Error prepare(Context& context, Plan& plan, View<const float> input, View<const 
   const BlockLinear g(input, weight);
   if (g.columns == 0) return Error::ok;  // without elements, the depth may be anything
   const Layout layout = weight.layout();
-  const bool in_panels = unpacking_of<level>(layout) != nullptr;
+  const bool in_panels = tiles_of<level>(layout) != nullptr;
   plan.gemm = optimized::plan_gemm(microkernels<level>(), product(g, in_panels), 1);
   plan.decoded_bytes =
       optimized::round_up(strip * g.depth * index_t{sizeof(float)}, optimized::scratch_alignment);
@@ -76,8 +72,8 @@ const float* decode(const Plan& plan, View<const float> weight, index_t first, i
                     std::byte* memory) {
   const BlockMatrix w = blocks_of(weight);
   auto* const decoded = reinterpret_cast<float*>(memory);
-  const UnpackPanel unpack = unpacking_of<level>(w.layout);
-  if (unpack == nullptr) {
+  const BlockTiles::OfFormat* tiles = tiles_of<level>(w.layout);
+  if (tiles == nullptr) {
     for (index_t i = 0; i < count; ++i) w.row(first + i, decoded + i * w.depth);
     return decoded;
   }
@@ -86,26 +82,57 @@ const float* decode(const Plan& plan, View<const float> weight, index_t first, i
     const index_t panel = (first + i) / panel_width;
     float* const to = decoded + i * w.depth;
     if (is_in_block_panels(w.layout)) {
-      unpack(w, panel, to);
+      tiles->unpack(w, panel, to);
     } else {
       pack_panel(w, panel, packed);
-      unpack({packed, panels_of(w.layout), panel_width, w.depth}, 0, to);
+      tiles->unpack({packed, panels_of(w.layout), panel_width, w.depth}, 0, to);
     }
   }
   return decoded;
+}
+
+constexpr index_t few_rows = 4;  // the elements of their weight are never stored as f32
+
+/// Columns [first, first + count) of few rows, at least one, with a weight in panels.
+void multiply_few(const BlockTiles::OfFormat& tiles, const BlockLinear& g, View<const float> input,
+                  const BlockMatrix& w, const Maybe<View<const float>>& bias, index_t first,
+                  index_t count, float* out) {
+  constexpr index_t width = 2 * panel_width;
+  const int size = g.rows == 1 ? 0 : g.rows < 4 ? 1 : 2;
+  const index_t at_once = index_t{1} << size, last_panel = (g.columns - 1) / panel_width;
+  float y[4 * width];
+  for (index_t column = first; column < first + count; column += width) {
+    const index_t panel = column / panel_width;
+    for (index_t r = 0; r < g.rows; r += at_once) {
+      // the last ones may be computed twice
+      const index_t row = optimized::smaller(r, g.rows - at_once);
+      tiles.multiply[size](w, panel, optimized::smaller(panel + 1, last_panel),
+                           input.data() + row * g.depth, g.depth, y);
+      const index_t here = optimized::smaller(width, first + count - column);
+      for (index_t i = 0; i < at_once; ++i)
+        for (index_t j = 0; j < here; ++j) {
+          const float sum = y[(j / panel_width * at_once + i) * panel_width + j % panel_width];
+          out[(row + i) * g.columns + column + j] = bias ? sum + bias_of(bias, column + j) : sum;
+        }
+    }
+  }
 }
 
 template <CpuLevel level>
 Error run(Context& context, const Plan& plan, View<const float> input, View<const float> weight,
           Maybe<View<const float>> bias, View<float> out) {
   const BlockLinear g(input, weight);
-  const bool is_dense = weight.layout() == Layout::dense,
-             in_panels = unpacking_of<level>(weight.layout()) != nullptr;
+  const bool is_dense = weight.layout() == Layout::dense;
+  const BlockTiles::OfFormat* const tiles = tiles_of<level>(weight.layout());
+  const bool reads_panels = is_in_block_panels(weight.layout()) && tiles != nullptr && g.rows > 0 &&
+                            g.rows <= few_rows && g.depth > 0;
   parallel_for_threads(
       context.threads, optimized::ceil_div(g.columns, strip), [&](index_t s, int slot) {
         const index_t first = s * strip, count = optimized::smaller(strip, g.columns - first);
+        if (reads_panels)
+          return multiply_few(*tiles, g, input, blocks_of(weight), bias, first, count, out.data());
         std::byte* memory = static_cast<std::byte*>(context.scratch) + slot * plan.bytes_of_slot;
-        optimized::Gemm p = product(g, in_panels);
+        optimized::Gemm p = product(g, tiles != nullptr);
         p.n = count;
         p.a = input.data(), p.c = out.data() + first;
         p.b = is_dense ? weight.data() + first * g.depth

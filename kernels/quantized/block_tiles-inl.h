@@ -213,67 +213,151 @@ void tile(const BlockMatrix& w, index_t panel, const RoundedRows& x, index_t row
   }
 }
 
-// The elements of a vector of rows, as f32.
-template <Layout layout>
-class Unpacking {
+// Gives the elements of panels as f32 to a Sink: take<k>(v, x) is element k of a unit for the rows
+// of vector v, and end_of_unit() follows the last one.
+template <Layout layout, int panels>
+class Elements {
  public:
-  TAPER_INLINE void run(const BlockMatrix& w, index_t panel, int vector, float* to) {
-    v_ = vector, to_ = to + vector * Lanes::lanes;
-    values_ = values_of(w, panel), scales_ = scales_of(w, panel);
-    constexpr PanelFormat format = panel_format(layout);
-    for (index_t blocks = w.units() / format.units; blocks > 0; --blocks) {
+  static constexpr int vectors = panels * vectors_of_panel;
+
+  TAPER_INLINE Elements(const BlockMatrix& w, const index_t* panel) : units_(w.units()) {
+    TAPER_UNROLL
+    for (int p = 0; p < panels; ++p)
+      values_[p] = values_of(w, panel[p]), scales_[p] = scales_of(w, panel[p]);
+  }
+  template <class Sink>
+  TAPER_INLINE void give(Sink& sink) {
+    for (index_t blocks = units_ / format.units; blocks > 0; --blocks) {
       for (int u = 0; u < format.units; ++u) {
-        half<0>(u), half<1>(u);
-        values_ += format.value_bytes, to_ += unit_elements * panel_width;
+        half<0>(u, sink), half<1>(u, sink);
+        TAPER_UNROLL
+        for (int p = 0; p < panels; ++p) values_[p] += format.value_bytes;
+        sink.end_of_unit();
       }
-      scales_ += format.scale_bytes;
+      TAPER_UNROLL
+      for (int p = 0; p < panels; ++p) scales_[p] += format.scale_bytes;
     }
   }
 
  private:
   using V = Values<layout>;
+  static constexpr PanelFormat format = panel_format(layout);
 
-  template <int h>
-  TAPER_INLINE void half(int unit) {
-    scale_ = scale_at<layout>(scales_, unit, h, v_);
-    if constexpr (V::has_offset) offset_ = offset_at<layout>(scales_, unit, v_);
-    group<4 * h>(), group<4 * h + 1>(), group<4 * h + 2>(), group<4 * h + 3>();
+  template <int h, class Sink>
+  TAPER_INLINE void half(int unit, Sink& sink) {
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) {
+      const std::byte* const scales = scales_[v / vectors_of_panel];
+      scale_[v] = scale_at<layout>(scales, unit, h, v % vectors_of_panel);
+      if constexpr (V::has_offset)
+        offset_[v] = offset_at<layout>(scales, unit, v % vectors_of_panel);
+    }
+    group<4 * h>(sink), group<4 * h + 1>(sink), group<4 * h + 2>(sink), group<4 * h + 3>(sink);
   }
-  template <int g>
-  TAPER_INLINE void group() {
-    const B four = V::template at<g>(values_, v_);
-    element<4 * g>(Lanes::template signed_byte<0>(four));
-    element<4 * g + 1>(Lanes::template signed_byte<1>(four));
-    element<4 * g + 2>(Lanes::template signed_byte<2>(four));
-    element<4 * g + 3>(Lanes::template signed_byte<3>(four));
+  template <int g, class Sink>
+  TAPER_INLINE void group(Sink& sink) {
+    B four[vectors];
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      four[v] = V::template at<g>(values_[v / vectors_of_panel], v % vectors_of_panel);
+    place<4 * g>(four, sink), place<4 * g + 1>(four, sink);
+    place<4 * g + 2>(four, sink), place<4 * g + 3>(four, sink);
   }
-  template <int k>
-  TAPER_INLINE void element(F value) {
+  template <int k, class Sink>
+  TAPER_INLINE void place(const B* four, Sink& sink) {
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      sink.template take<k>(v, element(Lanes::template signed_byte<k % 4>(four[v]), v));
+  }
+  TAPER_INLINE F element(F value, int v) const {
     const F one = Lanes::all(1);  // a product with it is a sum that is rounded once
     if constexpr (layout == Layout::q4_0_panels)
       value = Lanes::multiply_add(one, value, Lanes::all(-8));
     if constexpr (layout == Layout::q6_k_panels)
       value = Lanes::multiply_add(one, value, Lanes::all(-32));
-    F x = Lanes::multiply(scale_, value);
-    if constexpr (V::has_offset) x = Lanes::multiply_add(one, x, offset_);
-    Lanes::store(x, to_ + k * panel_width);
+    const F x = Lanes::multiply(scale_[v], value);
+    if constexpr (V::has_offset) return Lanes::multiply_add(one, x, offset_[v]);
+    return x;
   }
 
-  const std::byte *values_, *scales_;
-  float* to_;
-  int v_;
-  F scale_, offset_;
+  index_t units_;
+  const std::byte *values_[panels], *scales_[panels];
+  F scale_[vectors], offset_[vectors];
+};
+
+struct Unpacking {
+  float* to;
+
+  template <int k>
+  TAPER_INLINE void take(int v, F x) {
+    Lanes::store(x, to + k * panel_width + v * Lanes::lanes);
+  }
+  TAPER_INLINE void end_of_unit() { to += unit_elements * panel_width; }
 };
 template <Layout layout>
 void unpack(const BlockMatrix& w, index_t panel, float* to) {
-  for (int v = 0; v < vectors_of_panel; ++v) Unpacking<layout>().run(w, panel, v, to);
+  Unpacking sink{to};
+  Elements<layout, 1>(w, &panel).give(sink);
+}
+
+template <int rows, int vectors>
+struct Multiplying {
+  static constexpr int units_of_chain = 256 / unit_elements;
+
+  const float* x[rows];
+  F chain[rows][vectors], sum[rows][vectors];
+  int units = 0;  // in the chain
+
+  TAPER_INLINE Multiplying(const float* first, index_t x_row) {
+    TAPER_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      x[r] = first + r * x_row;
+      TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v)
+        chain[r][v] = Lanes::all(0), sum[r][v] = Lanes::all(-0.0f);  // to which nothing is added
+    }
+  }
+  template <int k>
+  TAPER_INLINE void take(int v, F w) {
+    TAPER_UNROLL
+    for (int r = 0; r < rows; ++r)
+      chain[r][v] = Lanes::multiply_add(Lanes::all(x[r][k]), w, chain[r][v]);
+  }
+  TAPER_INLINE void end_of_unit() {
+    TAPER_UNROLL
+    for (int r = 0; r < rows; ++r) x[r] += unit_elements;
+    if (++units == units_of_chain) end_of_chain();
+  }
+  TAPER_INLINE void end_of_chain() {
+    units = 0;
+    TAPER_UNROLL
+    for (int r = 0; r < rows; ++r) TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) {
+      sum[r][v] = Lanes::multiply_add(Lanes::all(1), sum[r][v], chain[r][v]);
+      chain[r][v] = Lanes::all(0);
+    }
+  }
+};
+template <Layout layout, int rows>
+void multiply(const BlockMatrix& w, index_t panel, index_t other, const float* x, index_t x_row,
+              float* to) {
+  constexpr int panels = 2, vectors = panels * vectors_of_panel;
+  const index_t both[panels] = {panel, other};
+  Multiplying<rows, vectors> sink(x, x_row);
+  Elements<layout, panels>(w, both).give(sink);
+  if (sink.units > 0) sink.end_of_chain();
+  for (int r = 0; r < rows; ++r)
+    for (int v = 0; v < vectors; ++v)
+      Lanes::store(sink.sum[r][v], to + (v / vectors_of_panel * rows + r) * panel_width +
+                                       v % vectors_of_panel * Lanes::lanes);
 }
 
 template <Layout layout, size_t... r>
 constexpr BlockTiles::OfFormat of_format(std::index_sequence<r...>) {
   return {{tile<layout, static_cast<int>(r) + 1, 1>...},
           {tile<layout, static_cast<int>(r) + 1, 2>...},
-          unpack<layout>};
+          unpack<layout>,
+          {multiply<layout, 1>, multiply<layout, 2>, multiply<layout, 4>}};
 }
 constexpr auto all_rows = std::make_index_sequence<BlockTiles::most_rows>();
 constexpr BlockTiles table = {

@@ -23,12 +23,19 @@ using BlockTile = void (*)(const BlockMatrix& w, index_t panel, const RoundedRow
 /// are those of BlockMatrix::row.
 using UnpackPanel = void (*)(const BlockMatrix& w, index_t panel, float* to);
 
+/// Multiplies rows of x, `x_row` elements apart, with the elements of panels `panel` and `other`.
+/// As in kernels/optimized/gemm.h, 256 places are one chain of multiply-adds, and chains are added
+/// in order. Row r of x times row i of a panel p comes to to[(p * rows + r) * panel_width + i].
+using MultiplyPanels = void (*)(const BlockMatrix& w, index_t panel, index_t other, const float* x,
+                                index_t x_row, float* to);
+
 struct BlockTiles {
   static constexpr int most_rows = 8, most_panels = 2;
   struct OfFormat {
     BlockTile one_panel[most_rows], two_panels[most_rows];  ///< [rows - 1]
     UnpackPanel unpack;
-  } of_format[5];  ///< in the order of the layouts
+    MultiplyPanels multiply[3];  ///< of 1, 2 and 4 rows
+  } of_format[5];                ///< in the order of the layouts
   void (*round_unit)(const float* x, int8_t* values, RoundedUnit& unit);
 
   const OfFormat& of(Layout layout) const {

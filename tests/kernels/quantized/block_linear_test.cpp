@@ -194,7 +194,7 @@ TEST(block_linear, has_the_bits_of_linear_on_the_elements) {
     const Weights w(layout, 83, depth);
     Array dense({83, depth});
     for (index_t r = 0; r < 83; ++r) w.matrix().row(r, dense.data() + r * depth);
-    for (const index_t rows : {1, 6, 70}) {
+    for (const index_t rows : {1, 2, 3, 4, 7, 9, 70}) {
       const Array x = Array::random({rows, depth}, 5), bias = Array::random({83}, 6);
       for (const Kernel* k : tests::kernels_of(all, ops::taper_block_linear)) {
         Array want({rows, 83});
