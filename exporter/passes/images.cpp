@@ -16,10 +16,6 @@ using ir::Argument;
 using ir::Node;
 using ir::Value;
 
-std::vector<Dim> dims(std::initializer_list<int64_t> list) {
-  return std::vector<Dim>(list.begin(), list.end());
-}
-
 }  // namespace
 
 int64_t turned_dim(int64_t dim) {

@@ -1,12 +1,19 @@
 // Images whose channels lie last, in a graph whose images have them first.
 #pragma once
 #include <functional>
+#include <initializer_list>
 #include <unordered_map>
+#include <vector>
 
 #include "taper/exporter/ir/call.h"
 #include "taper/exporter/passes/constant_values.h"
 
 namespace taper::passes {
+
+/// A list of numbers.
+inline std::vector<Dim> dims(std::initializer_list<int64_t> list) {
+  return {list.begin(), list.end()};
+}
 
 /// Where a dimension of (batch, channels, height, width) lies with channels last.
 int64_t turned_dim(int64_t dim);
