@@ -40,6 +40,7 @@ struct ByteLine {
   index_t count, step;
   const int32_t* exponentials;  ///< of minus the distance to the largest element
   double output_scale;
+  bool is_falling;  ///< the exponentials: none is negative, or larger than the one before it
 
   /// What the exponentials are multiplied by.
   TAPER_INLINED float factor(int64_t sum) const {
@@ -62,8 +63,9 @@ struct ByteLoops {
 /// y[i] = table[x[i] + 128]. y may be x.
 void lookup_avx2(index_t n, const int8_t* x, const int8_t* table, int8_t* y);
 
-/// ByteLoops::softmax of elements that lie together, with results that are looked up, too: from
-/// `softmax_is_looked_up_from` elements on this is faster.
+/// ByteLoops::softmax of elements that lie together, with results that are looked up, too. Lines
+/// have at least `softmax_is_looked_up_from` elements: shorter ones are faster without. y is not x.
+void softmax_avx2(const ByteLine& line, const Rounding& rounding, int8_t* y);
 void softmax_avx512(const ByteLine& line, const Rounding& rounding, int8_t* y);
 inline constexpr index_t softmax_is_looked_up_from = 48;
 

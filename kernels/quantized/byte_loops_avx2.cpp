@@ -11,9 +11,19 @@ namespace {
 
 #include "taper/kernels/quantized/byte_loops-inl.h"
 
+void softmax_by_table(const ByteLine& line, const Rounding& rounding, int8_t* y) {
+  const bool looks_up = line.step == 1 && line.count >= softmax_is_looked_up_from;
+  looks_up ? softmax_avx2(line, rounding, y) : softmax(line, rounding, y);
+}
+constexpr ByteLoops with_table() {
+  ByteLoops faster = loops;
+  faster.softmax = softmax_by_table;
+  return faster;
+}
+
 }  // namespace
 
-constexpr ByteLoops byte_loops_avx2 = loops;
+constexpr ByteLoops byte_loops_avx2 = with_table();
 
 }  // namespace taper::quantized
 TAPER_END_TARGET

@@ -256,17 +256,24 @@ Error prepare_softmax(Context&, portable::Lines& plan, Bytes self, View<const in
   plan = portable::lines_along(self.shape(), dim);
   return Error::ok;
 }
+bool is_falling(const int32_t* numbers, index_t count) {
+  bool falls = count == 0 || numbers[count - 1] >= 0;
+  for (index_t i = 1; i < count; ++i) falls = falls && numbers[i] <= numbers[i - 1];
+  return falls;
+}
 template <const ByteLoops& loops>
 Error softmax(Context& context, const portable::Lines& plan, Bytes self, View<const int32_t> table,
               int64_t, double output_scale, int64_t output_zero_point, Ints range,
               View<int8_t> out) {
   if (out.numel() == 0) return Error::ok;
   const Rounding rounding(output_zero_point, range[0], range[1]);
+  const bool falls = is_falling(table.data(), table.numel());
   portable::parallel_lines(
       context.threads, plan.outer * plan.inner, plan.extent, [&](index_t line) {
         const index_t at = line / plan.inner * plan.extent * plan.inner + line % plan.inner;
-        loops.softmax({self.data() + at, plan.extent, plan.inner, table.data(), output_scale},
-                      rounding, out.data() + at);
+        loops.softmax(
+            {self.data() + at, plan.extent, plan.inner, table.data(), output_scale, falls},
+            rounding, out.data() + at);
       });
   return Error::ok;
 }
