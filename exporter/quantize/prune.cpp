@@ -76,6 +76,8 @@ class Pruner {
     if (how_.of < 2 || how_.keep < 1 || how_.keep >= how_.of)
       throw ExportError("pruning " + std::to_string(how_.keep) + ":" + std::to_string(how_.of) +
                         " keeps nothing or everything; 2:4 keeps two of four");
+    if (!(how_.damping >= 0 && std::isfinite(how_.damping)))
+      throw ExportError("pruning needs a damping of zero or above, such as 0.01");
     if (learns() && samples_.count == 0)
       throw ExportError("pruning by the sizes of inputs needs calibration data");
     find_layers();
@@ -139,6 +141,8 @@ class Pruner {
     if (is_matrix) w = w.t();
     const int64_t rows = w.size(0).value(), groups = layer.groups();
     std::vector<float> elements = w.contiguous().to_vector<float>();
+    if (!std::ranges::all_of(elements, [](float x) { return std::isfinite(x); }))
+      throw ExportError("the weight " + weight.path + " holds infinity or NaN; repair the weight");
     const size_t part = elements.size() / static_cast<size_t>(groups);
     for (int64_t g = 0; g < groups; ++g)
       prune_part(std::span(elements).subspan(static_cast<size_t>(g) * part, part), rows / groups,

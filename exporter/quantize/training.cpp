@@ -58,8 +58,10 @@ struct QatModel::Norm {
   /// whose factor is 0 has the weight 0.
   Tensor inverse_factor() const {
     constexpr double least = 1e-12;
-    const Tensor f = factor();
-    return eager::where(eager::lt(eager::abs(f), least), eager::zeros_like(f), 1.0 / f);
+    const Tensor f = factor(), is_zero = eager::lt(eager::abs(f), least);
+    // the gradient of 1 / 0 would be NaN, although nobody reads the result
+    return eager::where(is_zero, eager::zeros_like(f),
+                        1.0 / eager::where(is_zero, eager::ones_like(f), f));
   }
   void see(const Tensor& t) {
     const eager::NoGrad guard;

@@ -3,10 +3,14 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "taper/exporter/exporter.h"
+#include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/ir/parser.h"
+#include "taper/tests/exporter/passes/apply.h"
 #include "taper/tests/exporter/quantize_static/labelled.h"
 #include "taper/tests/support/data.h"
 #include "taper/tests/support/throw_message.h"
@@ -156,6 +160,26 @@ TEST_F(pruned_resnet, refuses_what_cannot_be_pruned) {
                       "pruning 4:4 keeps nothing or everything");
   EXPECT_EXPORT_ERROR(prune({graph_.get()}, {.method = Method::wanda}), "needs calibration data");
   EXPECT_EXPORT_ERROR(prune({graph_.get()}, {.exclude = {"*"}}), "no constant weight to prune");
+}
+
+TEST(prune, refuses_nan) {
+  const auto graph_with = [](float last) {
+    const auto w =
+        ir::payload_of(Tensor::from(std::vector<float>{1, -2, 3, 4, 5, 6, 7, last}, {2, 4}));
+    ir::Payloads payloads;
+    const std::string constant = passes::constant("w", w, payloads);
+    return ir::parse("graph f\n" + constant +
+                         "input \"x\" = %x: f32[3, 4]\n%y: f32[3, 2] = linear(%x, %w, none)\n"
+                         "output \"y\" = %y\n",
+                     payloads);
+  };
+  const auto graph = graph_with(8);
+  prune({graph.get()}, {});
+  ASSERT_EQ(graph->constants().size(), 1u);
+  EXPECT_THAT(ir::tensor_of(graph->constants().front().payload).to_vector<float>(),
+              testing::ElementsAre(0, 0, 3, 4, 0, 0, 7, 8));
+  EXPECT_EXPORT_ERROR(prune({graph_with(NAN).get()}, {}), "holds infinity or NaN");
+  EXPECT_EXPORT_ERROR(prune({graph.get()}, {.damping = NAN}), "damping");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // ResNet-20 trains with integers, and its batch norms fold in every step.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "taper/exporter/exporter.h"
 #include "taper/exporter/quantize/static/signal_error.h"
 #include "taper/exporter/quantize/training.h"
@@ -154,6 +156,19 @@ TEST_F(qat_norms, takes_the_statistics_of_batches_until_they_are_frozen) {
   model.eval();
   model({x});
   EXPECT_EQ(mean_of(), after);
+}
+
+// As residual networks often begin.
+TEST_F(qat_norms, trains_channels_whose_factor_is_zero) {
+  QatModel model = this->model();
+  for (auto& [name, t] : model.named_parameters())
+    if (name.ends_with("bn2.weight")) {
+      const eager::NoGrad guard;
+      Tensor(t).copy_(eager::zeros_like(t));
+    }
+  train(model, 2, 0.001);
+  for (const auto& [name, t] : model.named_parameters())
+    for (const float x : t.detach().to_vector<float>()) ASSERT_TRUE(std::isfinite(x)) << name;
 }
 
 TEST_F(qat_norms, reads_more_pictures_with_few_bits) {
