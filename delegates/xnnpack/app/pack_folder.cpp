@@ -4,7 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "taper/runtime/extension/module/whole_file.h"
+#include "taper/runtime/extension/module/new_file.h"
 
 namespace taper::delegates::xnnpack {
 namespace {
@@ -35,8 +35,10 @@ const void* PackFolder::map(const void* bytes, size_t count, uint64_t hash) {
   MappedFile file;
   if (!open_equal(file, path, packed)) {
     file = MappedFile();
-    if (!write_whole_file(path, {packed, behind}) || !open_equal(file, path, packed))
-      return nullptr;
+    NewFile out(path);
+    const bool is_written =
+        out.write(0, bytes, count) && out.write(count, behind, sizeof behind) && out.finish();
+    if (!is_written || !open_equal(file, path, packed)) return nullptr;
   }
   const void* there = file.bytes().data();
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -3,15 +3,12 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
-#include <random>
-#include <system_error>
 #include <thread>
 #include <vector>
 
-#include "taper/runtime/extension/module/leftovers.h"
+#include "taper/runtime/extension/module/new_file.h"
 #include "taper/runtime/packing/packing.h"
 #include "taper/runtime/program/tables.h"
 
@@ -73,33 +70,10 @@ StoreHeader header_of(Span<const std::byte> bytes, const Threads* threads) {
   return h;
 }
 
-// A file of the store while it is written, under another name. It goes unless it is finished.
-class NewFile {
+// A file of the store, and memory for what is written to it.
+class NewStoreFile : public NewFile {
  public:
-  explicit NewFile(const std::string& path) : path_(path) {
-    remove_leftovers(path);
-    constexpr int tries = 3;
-    for (int i = 0; i < tries; ++i) {
-      partial_ = path + "." + std::to_string(std::random_device()()) + ".partial";
-      out_.open(partial_, std::ios::binary);
-      if (!out_ || lock_.take(partial_)) return;
-      out_.close();
-    }
-  }
-  NewFile(const NewFile&) = delete;
-  ~NewFile() {
-    std::error_code ignored;
-    if (!finished_) std::filesystem::remove(partial_, ignored);
-  }
-  const std::string& partial() const { return partial_; }
-
-  bool write(size_t place, const void* bytes, size_t size) {
-    const std::lock_guard lock(mutex_);
-    out_.seekp(static_cast<std::streamoff>(place));
-    out_.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
-    return out_.good();
-  }
-  bool flush() { return out_.flush().good(); }
+  using NewFile::NewFile;
   // Memory of this thread, which is used again for the next piece. nullptr: there is none.
   std::byte* memory(size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -108,21 +82,10 @@ class NewFile {
       own.emplace(bytes);
     return own->is_there() ? static_cast<Span<std::byte>>(*own).data() : nullptr;
   }
-  bool finish() {
-    out_.close();
-    std::error_code error;
-    if (out_) std::filesystem::rename(partial_, path_, error);
-    return finished_ = out_ && !error;
-  }
 
  private:
-  const std::string path_;
-  std::string partial_;
-  std::ofstream out_;
-  WriterLock lock_;
   std::mutex mutex_;
   std::map<std::thread::id, std::optional<Region>> memory_;
-  bool finished_ = false;
 };
 
 }  // namespace
@@ -151,14 +114,16 @@ bool PackedWeights::open(const std::string& path, const Program& program, Span<s
 
 bool PackedWeights::create(const std::string& path, const Program& program,
                            Span<std::byte> workspace, size_t bytes, PackOptions options) {
-  NewFile out(path);
+  NewStoreFile out(path);
   const Region table(packed_table_bytes(program));
   PackedPieces pieces;
   pieces.user = &out;
-  pieces.memory = [](void* user, size_t size) { return static_cast<NewFile*>(user)->memory(size); };
+  pieces.memory = [](void* user, size_t size) {
+    return static_cast<NewStoreFile*>(user)->memory(size);
+  };
   pieces.write = [](void* user, size_t place, Span<const std::byte> piece) {
-    return static_cast<NewFile*>(user)->write(sizeof(StoreHeader) + place, piece.data(),
-                                              static_cast<size_t>(piece.size()));
+    return static_cast<NewStoreFile*>(user)->write(sizeof(StoreHeader) + place, piece.data(),
+                                                   static_cast<size_t>(piece.size()));
   };
   options.pieces = &pieces;
   const std::byte end{0};

@@ -57,6 +57,18 @@ TEST(xnnpack_pack_folder, holds_large_weights_instead_of_the_heap) {
   EXPECT_GE(fs::file_size(folder.files()[0]), weight_bytes);
 }
 
+TEST(xnnpack_pack_folder, removes_what_a_killed_process_left) {
+  Delegated program(product, {1, 512});
+  size_t heap;
+  const Folder folder;
+  (void)load_and_call(program, heap);
+  ASSERT_EQ(folder.files().size(), 1u);
+  const fs::path whole = folder.files()[0];
+  fs::rename(whole, whole.string() + ".7.partial");
+  (void)load_and_call(program, heap);
+  EXPECT_EQ(folder.files(), std::vector<fs::path>{whole});
+}
+
 TEST(xnnpack_pack_folder, serves_a_second_process_with_the_same_file) {
   Delegated program(product, {1, 512});
   const Folder folder;
