@@ -2,7 +2,7 @@
 // and adds its sums: there is no #pragma once.
 
 struct Avx512Lanes {
-  static constexpr int lanes = 16, sums = 24;
+  static constexpr int lanes = 16, sums = 24, most_vectors = 2;
   using F = __m512;
   using I = __m512i;
   using B = __m512i;

@@ -4,8 +4,8 @@
 #include "taper/kernels/optimized/tasks.h"
 #include "taper/kernels/quantized/block_linear.h"
 #include "taper/kernels/quantized/block_tiles.h"
+#include "taper/kernels/quantized/instruction_set.h"
 #include "taper/kernels/quantized/packings.h"
-#include "taper/kernels/quantized/x86_lanes.h"
 #include "taper/kernels/shapes/blocks.h"
 
 namespace taper::quantized {
@@ -25,10 +25,12 @@ struct Plan {
 template <CpuLevel level>
 const BlockTiles::OfFormat* tiles_of(Layout layout) {
   if (!is_in_block_panels(layout) && !has_panels(layout)) return nullptr;
-#if TAPER_BLOCK_TILES_X86
+#if TAPER_TILES_X86
   const Layout panels = is_in_block_panels(layout) ? layout : panels_of(layout);
   if constexpr (level == CpuLevel::avx512) return &block_tiles_avx512.of(panels);
   if constexpr (level == CpuLevel::avx2) return &block_tiles_avx2.of(panels);
+#elif TAPER_TILES_ARM64
+  return &block_tiles_neon.of(is_in_block_panels(layout) ? layout : panels_of(layout));
 #endif
   return nullptr;
 }
@@ -152,7 +154,7 @@ Error run(Context& context, const Plan& plan, View<const float> input, View<cons
 #define TAPER_BLOCK_LINEAR(name, level, asks)                                     \
   TAPER_RECORD(taper_block_linear, name, optimized::features_of(CpuLevel::level), \
                (block_packings<1, asks>), prepare<CpuLevel::level>, run<CpuLevel::level>)
-TAPER_BLOCK_LINEAR(taper_block_linear_f32_wide, portable, false)
+TAPER_BLOCK_LINEAR(taper_block_linear_f32_wide, portable, TAPER_TILES_ARM64 != 0)
 #if TAPER_X86_LEVELS
 TAPER_BLOCK_LINEAR(taper_block_linear_f32_avx2, avx2, true)
 TAPER_BLOCK_LINEAR(taper_block_linear_f32_avx512, avx512, true)

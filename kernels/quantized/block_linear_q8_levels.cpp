@@ -3,11 +3,11 @@
 #include "taper/kernels/optimized/tasks.h"
 #include "taper/kernels/quantized/block_linear.h"
 #include "taper/kernels/quantized/block_tiles.h"
+#include "taper/kernels/quantized/instruction_set.h"
 #include "taper/kernels/quantized/packings.h"
-#include "taper/kernels/quantized/x86_lanes.h"
 #include "taper/kernels/shapes/blocks.h"
 
-#if TAPER_BLOCK_TILES_X86
+#if TAPER_TILES_X86 || TAPER_TILES_ARM64
 namespace taper::quantized {
 namespace {
 
@@ -123,13 +123,18 @@ Error run(Context& context, const Plan& plan, View<const float> input, View<cons
 
 }  // namespace
 
-#define TAPER_BLOCK_LINEAR(level, feature)                                            \
-  TAPER_RECORD(taper_block_linear_q8, taper_block_linear_q8_f32_##level,              \
-               with_implied(CpuFeature::feature), (block_packings<1, true>), prepare, \
-               run<block_tiles_##level>)
-TAPER_BLOCK_LINEAR(avx2, avx2)
-TAPER_BLOCK_LINEAR(avx512, avx512)
-TAPER_BLOCK_LINEAR(avx512_vnni, avx512_vnni)
+#define TAPER_BLOCK_LINEAR(level, needs)                                        \
+  TAPER_RECORD(taper_block_linear_q8, taper_block_linear_q8_f32_##level, needs, \
+               (block_packings<1, true>), prepare, run<block_tiles_##level>)
+#if TAPER_TILES_X86
+TAPER_BLOCK_LINEAR(avx2, with_implied(CpuFeature::avx2))
+TAPER_BLOCK_LINEAR(avx_vnni, with_implied(CpuFeature::avx_vnni))
+TAPER_BLOCK_LINEAR(avx512, with_implied(CpuFeature::avx512))
+TAPER_BLOCK_LINEAR(avx512_vnni, with_implied(CpuFeature::avx512_vnni))
+#else
+TAPER_BLOCK_LINEAR(neon, {})
+TAPER_BLOCK_LINEAR(dotprod, CpuFeature::dotprod)
+#endif
 
 }  // namespace taper::quantized
 #endif

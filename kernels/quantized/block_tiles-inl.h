@@ -1,8 +1,9 @@
 // The tiles of block_tiles.h, in vectors of a class `Lanes` that the including source defines for
 // its instruction set:
 //
-//   lanes                   f32 in a vector: 8 or 16
+//   lanes                   f32 in a vector: 4, 8 or 16
 //   sums                    vectors of sums, of integers and of f32, for which there are registers
+//   most_vectors            of weights that a tile takes at once: 2 or 4
 //   F, I, B                 vectors of f32, of i32, and of bytes, four for each lane
 //   signed_byte<i>(b)       byte i of each lane, as f32
 //   adds_128                whether add_signed takes w + 128 in place of w
@@ -195,13 +196,16 @@ struct Tile {
   }
 };
 
-// Takes two vectors at once if there are registers for their sums. Panels that share nothing are
-// taken one after the other.
+// Takes several vectors at once if there are registers for their sums. Panels that share nothing
+// are taken one after the other.
 template <Layout layout, int rows, int panels>
 void tile(const BlockMatrix& w, index_t panel, const RoundedRows& x, index_t row, float* to) {
   constexpr int all = panels * vectors_of_panel,
-                fit = Lanes::sums / (2 * rows) < 2 ? 1 : 2,  // two share what is read of x
-      vectors = fit < all ? fit : all;
+                registers = Lanes::sums / (2 * rows),  // several vectors share what is read of x
+      fit = registers >= 4 && Lanes::most_vectors == 4 ? 4
+            : registers >= 2                           ? 2
+                                                       : 1,
+                vectors = fit < all ? fit : all;
   if constexpr (panels == 2 && vectors <= vectors_of_panel) {
     tile<layout, rows, 1>(w, panel, x, row, to);
     tile<layout, rows, 1>(w, panel + 1, x, row, to + rows * panel_width);
@@ -341,15 +345,17 @@ struct Multiplying {
 template <Layout layout, int rows>
 void multiply(const BlockMatrix& w, index_t panel, index_t other, const float* x, index_t x_row,
               float* to) {
-  constexpr int panels = 2, vectors = panels * vectors_of_panel;
-  const index_t both[panels] = {panel, other};
-  Multiplying<rows, vectors> sink(x, x_row);
-  Elements<layout, panels>(w, both).give(sink);
-  if (sink.units > 0) sink.end_of_chain();
-  for (int r = 0; r < rows; ++r)
-    for (int v = 0; v < vectors; ++v)
-      Lanes::store(sink.sum[r][v], to + (v / vectors_of_panel * rows + r) * panel_width +
-                                       v % vectors_of_panel * Lanes::lanes);
+  constexpr int panels = Lanes::lanes == 4 && rows > 2 ? 1 : 2;  // for whose chains are registers
+  const index_t both[2] = {panel, other};
+  for (int first = 0; first < 2; first += panels, to += panels * rows * panel_width) {
+    Multiplying<rows, panels * vectors_of_panel> sink(x, x_row);
+    Elements<layout, panels>(w, both + first).give(sink);
+    if (sink.units > 0) sink.end_of_chain();
+    for (int r = 0; r < rows; ++r)
+      for (int v = 0; v < panels * vectors_of_panel; ++v)
+        Lanes::store(sink.sum[r][v], to + (v / vectors_of_panel * rows + r) * panel_width +
+                                         v % vectors_of_panel * Lanes::lanes);
+  }
 }
 
 template <Layout layout, size_t... r>

@@ -43,6 +43,8 @@ struct BlockTiles {
   }
 };
 
-extern const BlockTiles block_tiles_avx2, block_tiles_avx512, block_tiles_avx512_vnni;
+extern const BlockTiles block_tiles_avx2, block_tiles_avx_vnni, block_tiles_avx512,
+    block_tiles_avx512_vnni;
+extern const BlockTiles block_tiles_neon, block_tiles_dotprod;
 
 }  // namespace taper::quantized

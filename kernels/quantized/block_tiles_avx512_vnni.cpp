@@ -1,7 +1,7 @@
 #include "taper/kernels/quantized/block_tiles.h"
-#include "taper/kernels/quantized/x86_lanes.h"
+#include "taper/kernels/quantized/instruction_set.h"
 
-#if TAPER_BLOCK_TILES_X86
+#if TAPER_TILES_X86
 TAPER_BEGIN_TARGET("avx512vnni,avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
 namespace taper::quantized {
 namespace {

@@ -3,10 +3,10 @@
 
 #include "taper/kernels/quantized/byte_panels.h"
 #include "taper/kernels/quantized/byte_tiles.h"
-#include "taper/kernels/quantized/x86_lanes.h"
+#include "taper/kernels/quantized/instruction_set.h"
 #include "taper/kernels/shapes/integer.h"
 
-#if TAPER_BLOCK_TILES_X86
+#if TAPER_TILES_X86 || TAPER_TILES_ARM64
 #include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/tasks.h"
 #endif
@@ -54,7 +54,7 @@ Error bmm(Context& context, Bytes self, Matrices mat2, double self_scale, int64_
   return Error::ok;
 }
 
-#if TAPER_BLOCK_TILES_X86
+#if TAPER_TILES_X86 || TAPER_TILES_ARM64
 // ---- with the tiles of an instruction set
 
 using optimized::ceil_div;
@@ -176,12 +176,11 @@ Error tiled(Context& context, const Plan& p, Bytes self, Matrices mat2, double s
 }  // namespace
 
 TAPER_KERNEL(taper_bmm_q8, i8, bmm)
-#if TAPER_BLOCK_TILES_X86
-#define TAPER_BYTE_MATRICES(level)                                                         \
-  TAPER_RECORD(taper_bmm_q8, taper_bmm_q8_i8_##level, with_implied(CpuFeature::level), {}, \
+#if TAPER_TILES_X86 || TAPER_TILES_ARM64
+#define TAPER_BYTE_MATRICES(level, needs)                        \
+  TAPER_RECORD(taper_bmm_q8, taper_bmm_q8_i8_##level, needs, {}, \
                prepare_tiled<byte_tiles_##level>, tiled<byte_tiles_##level>)
-TAPER_BYTE_MATRICES(avx2)
-TAPER_BYTE_MATRICES(avx512_vnni)
+TAPER_OF_BYTE_TILES(TAPER_BYTE_MATRICES)
 #endif
 
 }  // namespace taper::quantized

@@ -1,9 +1,9 @@
 #include <cstring>
 
 #include "taper/kernels/quantized/byte_loops.h"
-#include "taper/kernels/quantized/x86_lanes.h"
+#include "taper/kernels/quantized/instruction_set.h"
 
-#if TAPER_BLOCK_TILES_X86
+#if TAPER_TILES_X86
 TAPER_BEGIN_TARGET("avx2,fma,f16c")
 namespace taper::quantized {
 

@@ -5,9 +5,9 @@
 #include "taper/kernels/optimized/tasks.h"
 #include "taper/kernels/quantized/byte_convolution.h"
 #include "taper/kernels/quantized/byte_tiles.h"
-#include "taper/kernels/quantized/x86_lanes.h"
+#include "taper/kernels/quantized/instruction_set.h"
 
-#if TAPER_BLOCK_TILES_X86
+#if TAPER_TILES_X86 || TAPER_TILES_ARM64
 namespace taper::quantized {
 namespace {
 
@@ -296,13 +296,12 @@ Error linear(Context& context, const Plan& plan, Bytes input, Bytes weight,
 
 }  // namespace
 
-#define TAPER_BYTE_PRODUCTS(level, feature)                                                        \
-  TAPER_RECORD(taper_conv2d_q8, taper_conv2d_q8_i8_##level, with_implied(CpuFeature::feature), {}, \
-               prepare_convolution<byte_tiles_##level>, convolution<byte_tiles_##level>)           \
-  TAPER_RECORD(taper_linear_q8, taper_linear_q8_i8_##level, with_implied(CpuFeature::feature), {}, \
+#define TAPER_BYTE_PRODUCTS(level, needs)                                                \
+  TAPER_RECORD(taper_conv2d_q8, taper_conv2d_q8_i8_##level, needs, {},                   \
+               prepare_convolution<byte_tiles_##level>, convolution<byte_tiles_##level>) \
+  TAPER_RECORD(taper_linear_q8, taper_linear_q8_i8_##level, needs, {},                   \
                prepare_linear<byte_tiles_##level>, linear<byte_tiles_##level>)
-TAPER_BYTE_PRODUCTS(avx2, avx2)
-TAPER_BYTE_PRODUCTS(avx512_vnni, avx512_vnni)
+TAPER_OF_BYTE_TILES(TAPER_BYTE_PRODUCTS)
 
 }  // namespace taper::quantized
 #endif

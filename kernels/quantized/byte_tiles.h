@@ -2,6 +2,7 @@
 // exact modulo 2^32, so every set gives the same integers.
 #pragma once
 #include "taper/kernels/quantized/byte_panels.h"
+#include "taper/kernels/quantized/instruction_set.h"
 
 namespace taper::quantized {
 
@@ -36,6 +37,16 @@ struct ByteTiles {
   static constexpr index_t most_depthwise_taps = 64;
 };
 
-extern const ByteTiles byte_tiles_avx2, byte_tiles_avx512_vnni;
+extern const ByteTiles byte_tiles_avx2, byte_tiles_avx_vnni, byte_tiles_avx512_vnni;
+extern const ByteTiles byte_tiles_neon, byte_tiles_dotprod;
 
 }  // namespace taper::quantized
+
+/// Calls a macro with the name of each table that this build has, and the features it needs.
+#if TAPER_TILES_X86
+#define TAPER_OF_BYTE_TILES(macro)                                                                \
+  macro(avx2, with_implied(CpuFeature::avx2)) macro(avx_vnni, with_implied(CpuFeature::avx_vnni)) \
+      macro(avx512_vnni, with_implied(CpuFeature::avx512_vnni))
+#elif TAPER_TILES_ARM64
+#define TAPER_OF_BYTE_TILES(macro) macro(neon, {}) macro(dotprod, CpuFeature::dotprod)
+#endif
