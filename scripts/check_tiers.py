@@ -36,7 +36,7 @@ DEVICE_STD = set(
     """algorithm array atomic cassert cfloat climits cmath cstddef cstdint cstring initializer_list iterator limits new
     numeric string_view tuple type_traits utility assert.h float.h math.h stddef.h stdint.h string.h""".split())
 DEVICE_OTHER = [(r"flatbuffers/", r"runtime/program/"), (r"xnnpack\.h|pthreadpool\.h", r"delegates/xnnpack/runtime/"),
-                (r"hwy/|immintrin\.h", r"kernels/(optimized|quantized)/"),
+                (r"hwy/|immintrin\.h|arm_neon\.h", r"kernels/(optimized|quantized)/"),
                 (r"cpuid\.h|cstdlib|time\.h|ctime|unistd\.h|sys/(auxv|syscall|sysctl)\.h", r"runtime/platform/")]
 
 DEVICE_CONSTRUCTS = [
