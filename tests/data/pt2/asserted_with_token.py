@@ -3,7 +3,8 @@
     python asserted_with_token.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 
 class AssertedWithToken(torch.nn.Module):
@@ -16,9 +17,5 @@ class AssertedWithToken(torch.nn.Module):
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    x = torch.randn(3, 4)
-    program = torch.export.export(AssertedWithToken(), (x,))
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    torch.export.save(program, "asserted_with_token.pt2")
-    save_file({"set0.input.0": x, "set0.output.0": program.module()(x)}, "asserted_with_token.io.safetensors")
+    call = (torch.randn(3, 4),)
+    record("asserted_with_token", torch.export.export(AssertedWithToken(), call), [call])

@@ -3,7 +3,8 @@
     python complex128.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 
 class Complex128(torch.nn.Module):
@@ -27,12 +28,4 @@ if __name__ == "__main__":
     model = Complex128()
     calls = [(torch.randn(n, 6, 2, 8), torch.randn(n, 16, dtype=torch.float64)) for n in (2, 1)]
     batch = torch.export.Dim("batch", min=1, max=8)
-    program = torch.export.export(model, calls[0], dynamic_shapes=({0: batch}, {0: batch}))
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    torch.export.save(program, "complex128.pt2")
-    recorded = {}
-    for k, call in enumerate(calls):
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
-        recorded |= {f"set{k}.output.{i}": t.contiguous() for i, t in enumerate(model(*call))}
-    save_file(recorded, "complex128.io.safetensors")
+    record("complex128", torch.export.export(model, calls[0], dynamic_shapes=({0: batch}, {0: batch})), calls, model)

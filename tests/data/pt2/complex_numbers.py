@@ -4,7 +4,8 @@ rotary embedding of Llama 4, with a symbolic batch and length.
     python complex_numbers.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 
 class ComplexNumbers(torch.nn.Module):
@@ -29,25 +30,11 @@ class ComplexFactors(torch.nn.Module):
         return torch.view_as_real(pairs * factors[None, :, None]).flatten(3).type_as(queries)
 
 
-def record(name, model, inputs, calls, **options):
-    with torch.no_grad():
-        program = torch.export.export(model, inputs, **options)
-        for node in program.graph.nodes:
-            node.meta.pop("stack_trace", None)  # paths of the machine
-        torch.export.save(program, f"{name}.pt2")
-        tensors = {}
-        for k, arguments in enumerate([inputs, *calls]):
-            results = program.module()(*arguments)
-            results = results if isinstance(results, tuple) else (results,)
-            tensors |= {f"set{k}.input.{i}": a.contiguous() for i, a in enumerate(arguments)}
-            tensors |= {f"set{k}.output.{i}": r.resolve_conj().contiguous() for i, r in enumerate(results)}
-        save_file(tensors, f"{name}.io.safetensors")
-
-
 if __name__ == "__main__":
     torch.manual_seed(0)
-    record("complex_numbers", ComplexNumbers(), (torch.randn(4), torch.randn(4, dtype=torch.complex64)), [])
+    model, call = ComplexNumbers(), (torch.randn(4), torch.randn(4, dtype=torch.complex64))
+    record("complex_numbers", torch.export.export(model, call), [call])
     batch, time = torch.export.Dim("batch", max=8), torch.export.Dim("time", max=32)
-    record("complex_factors", ComplexFactors(), (torch.randn(2, 5, 3, 8), torch.arange(5.0)),
-           [(torch.randn(1, 9, 3, 8), torch.arange(9.0) + 3)],
-           dynamic_shapes=({0: batch, 1: time}, {0: time}))
+    calls = [(torch.randn(2, 5, 3, 8), torch.arange(5.0)), (torch.randn(1, 9, 3, 8), torch.arange(9.0) + 3)]
+    program = torch.export.export(ComplexFactors(), calls[0], dynamic_shapes=({0: batch, 1: time}, {0: time}))
+    record("complex_factors", program, calls)

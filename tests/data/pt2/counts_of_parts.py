@@ -3,7 +3,8 @@
     python counts_of_parts.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 
 class Parts(torch.nn.Module):
@@ -24,12 +25,4 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     model = Parts()
     calls = [(torch.randn(2, 5, 4),) for _ in range(3)]
-    program = torch.export.export(model, calls[0], strict=False)
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    torch.export.save(program, "counts_of_parts.pt2")
-    recorded = {}
-    for k, call in enumerate(calls):
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
-        recorded |= {f"set{k}.output.{i}": t.detach().contiguous().clone() for i, t in enumerate(model(*call))}
-    save_file(recorded, "counts_of_parts.io.safetensors")
+    record("counts_of_parts", torch.export.export(model, calls[0], strict=False), calls, model)

@@ -4,7 +4,8 @@ spectrogram, a filter of frequencies, and a signal from a spectrogram.
     python fourier.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 
 class Fourier(torch.nn.Module):
@@ -32,12 +33,5 @@ if __name__ == "__main__":
     model = Fourier().eval()
     calls = [(torch.randn(2, length, 6), torch.randn(2, 48)) for length in (5, 8)]
     # the signal has a fixed length, because torch.export fixes those of torch.istft
-    program = torch.export.export(model, calls[0], dynamic_shapes=({1: torch.export.Dim("length", min=2, max=9)}, None))
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    torch.export.save(program, "fourier.pt2")
-    recorded = {}
-    for k, call in enumerate(calls):
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
-        recorded |= {f"set{k}.output.{i}": t.detach().contiguous() for i, t in enumerate(program.module()(*call))}
-    save_file(recorded, "fourier.io.safetensors")
+    shapes = ({1: torch.export.Dim("length", min=2, max=9)}, None)
+    record("fourier", torch.export.export(model, calls[0], dynamic_shapes=shapes), calls)

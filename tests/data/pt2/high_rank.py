@@ -3,7 +3,8 @@
     python high_rank.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 
 class HighRank(torch.nn.Module):
@@ -61,26 +62,14 @@ class HighRankMasks(torch.nn.Module):
         return either.reshape(batch, -1), (filled * masked).clip(-0.4, 2).reshape(batch, -1), whole, spread, length, ranked
 
 
-def record(name, model, calls, decompose=False, **options):
-    program = torch.export.export(model, calls[0], **options)
-    if decompose:
-        program = program.run_decompositions()
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    torch.export.save(program, f"{name}.pt2")
-    recorded = {}
-    for k, call in enumerate(calls):
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
-        recorded |= {f"set{k}.output.{i}": t.contiguous() for i, t in enumerate(model(*call))}
-    save_file(recorded, f"{name}.io.safetensors")
-
-
 if __name__ == "__main__":
     torch.manual_seed(0)
     calls = [(torch.randn(2, 3, 4, 4, 8),) for _ in range(2)]
-    record("high_rank", HighRank(), calls)
-    record("high_rank_decomposed", HighRank(), calls[:1], decompose=True)
+    program = torch.export.export(HighRank(), calls[0])
+    record("high_rank", program, calls, HighRank())
+    record("high_rank_decomposed", program.run_decompositions(), calls[:1], HighRank())
+    batch = ({0: torch.export.Dim("batch", min=1, max=8)},)
     calls = [(torch.randn(n, 4, 6, 4, 8),) for n in (2, 1, 3)]
-    record("high_rank_sizes", HighRankSizes(), calls, dynamic_shapes=({0: torch.export.Dim("batch", min=1, max=8)},))
+    record("high_rank_sizes", torch.export.export(HighRankSizes(), calls[0], dynamic_shapes=batch), calls, HighRankSizes())
     calls = [(torch.randn(n, 3, 4, 4, 8),) for n in (2, 1, 3)]
-    record("high_rank_masks", HighRankMasks(), calls, dynamic_shapes=({0: torch.export.Dim("batch", min=1, max=8)},))
+    record("high_rank_masks", torch.export.export(HighRankMasks(), calls[0], dynamic_shapes=batch), calls, HighRankMasks())

@@ -3,7 +3,8 @@
     python known_elements.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 
 class Span(torch.nn.Module):
@@ -22,12 +23,5 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     model = Span()
     calls = [(torch.randn(2, n),) for n in (5, 12, 1)]
-    program = torch.export.export(model, calls[0], dynamic_shapes=({1: torch.export.Dim("n", min=1, max=12)},))
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    torch.export.save(program, "known_elements.pt2")
-    recorded = {}
-    for k, call in enumerate(calls):
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
-        recorded |= {f"set{k}.output.{i}": t.detach().contiguous().clone() for i, t in enumerate(model(*call))}
-    save_file(recorded, "known_elements.io.safetensors")
+    shapes = ({1: torch.export.Dim("n", min=1, max=12)},)
+    record("known_elements", torch.export.export(model, calls[0], dynamic_shapes=shapes), calls, model)

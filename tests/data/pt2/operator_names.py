@@ -4,7 +4,8 @@ not decomposed, though another operator, or a few, compute the same.
     python operator_names.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 T, S, L, F = torch, torch.special, torch.linalg, torch.nn.functional
 
@@ -78,10 +79,5 @@ if __name__ == "__main__":
     x, y = torch.rand(4, 4) + 0.1, torch.rand(4, 4) + 0.2
     arguments = (x, y, torch.rand(4), torch.rand(4, 3), torch.randint(1, 9, (4, 4)), x > 0.5)
     program = torch.export.export(Names(), arguments)
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
     program.example_inputs = None
-    torch.export.save(program, "operator_names.pt2")
-    recorded = {f"set0.input.{k}": t for k, t in enumerate(arguments)}
-    recorded |= {f"set0.output.{k}": t for k, t in enumerate(program.module()(*arguments))}
-    save_file({name: t.detach().contiguous().clone() for name, t in recorded.items()}, "operator_names.io.safetensors")
+    record("operator_names", program, [arguments])

@@ -3,7 +3,8 @@
     python real_remainder.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 
 class Remainder(torch.nn.Module):
@@ -14,12 +15,4 @@ class Remainder(torch.nn.Module):
 
 if __name__ == "__main__":
     calls = [(torch.zeros(2), torch.tensor(k)) for k in (-7.25, 7.25, -5.0, 0.5, -1e6)]
-    program = torch.export.export(Remainder(), calls[0])
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    torch.export.save(program, "real_remainder.pt2")
-    recorded = {}
-    for k, call in enumerate(calls):
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
-        recorded |= {f"set{k}.output.{i}": t for i, t in enumerate(Remainder()(*call))}
-    save_file(recorded, "real_remainder.io.safetensors")
+    record("real_remainder", torch.export.export(Remainder(), calls[0]), calls, Remainder())

@@ -3,10 +3,10 @@
     python results_and_sizes.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
-from torch.export import Dim, export, save
+from torch.export import Dim, export
 from torch.export.experimental import _export_forward_backward
-from torch.utils._pytree import tree_leaves
+
+from recording import record
 
 
 class NamedResults(torch.nn.Module):
@@ -41,28 +41,14 @@ class Frozen(torch.nn.Module):
         return (((self.out(self.conv(x).relu().mean((2, 3))) - y) ** 2).mean(),)
 
 
-def write(name, program, calls, run):
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    save(program, f"{name}.pt2")
-    recorded = {}
-    for k, (positional, named) in enumerate(calls):
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(tree_leaves((positional, named)))}
-        results = [torch.as_tensor(t) for t in tree_leaves(run(*positional, **named))]
-        recorded |= {f"set{k}.output.{i}": t for i, t in enumerate(results)}
-    save_file({name: t.detach().contiguous().clone() for name, t in recorded.items()}, f"{name}.io.safetensors")
-
-
 if __name__ == "__main__":
     torch.manual_seed(0)
-    calls = [((torch.randn(n, 4),), {"past": {"keys": [torch.randn(n, 4)]}}) for n in (3, 2, 9)]
+    calls = [(torch.randn(n, 4), {"past": {"keys": [torch.randn(n, 4)]}}) for n in (3, 2, 9)]
     shapes = {"x": {0: Dim.DYNAMIC(max=64)}, "past": {"keys": [{0: Dim.DYNAMIC(max=64)}]}}
-    program = export(NamedResults(), *calls[0], dynamic_shapes=shapes)
-    write("named_results", program, calls, program.module())
+    record("named_results", export(NamedResults(), calls[0][:1], calls[0][1], dynamic_shapes=shapes), calls)
 
-    calls = [((torch.tensor(sizes), torch.randn(16)), {}) for sizes in ((3, 4), (16, 1), (1, 16), (4, 4))]
-    program = export(ProductOfSizes(), *calls[0])
-    write("product_of_sizes", program, calls, program.module())
+    calls = [(torch.tensor(sizes), torch.randn(16)) for sizes in ((3, 4), (16, 1), (1, 16), (4, 4))]
+    record("product_of_sizes", export(ProductOfSizes(), calls[0]), calls)
 
     model, call = Frozen(), (torch.randn(2, 1, 5, 5), torch.randn(2, 1))
     program = _export_forward_backward(export(model, call))
@@ -71,4 +57,4 @@ if __name__ == "__main__":
         loss = model(*arguments)[0]
         return (loss, *torch.autograd.grad(loss, [model.conv.weight, model.out.weight]))
 
-    write("frozen_in_training", program, [(call, {})], loss_and_gradients)
+    record("frozen_in_training", program, [call], loss_and_gradients)

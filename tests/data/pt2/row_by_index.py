@@ -4,7 +4,8 @@ another order of dimensions.
     python row_by_index.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 
 class Rows(torch.nn.Module):
@@ -16,12 +17,4 @@ class Rows(torch.nn.Module):
 if __name__ == "__main__":
     torch.manual_seed(0)
     calls = [(torch.randn(4, 3), torch.tensor(k)) for k in (0, 3)]
-    program = torch.export.export(Rows(), calls[0])
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    torch.export.save(program, "row_by_index.pt2")
-    recorded = {}
-    for k, call in enumerate(calls):
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
-        recorded |= {f"set{k}.output.{i}": t.contiguous() for i, t in enumerate(program.module()(*call))}
-    save_file(recorded, "row_by_index.io.safetensors")
+    record("row_by_index", torch.export.export(Rows(), calls[0]), calls)

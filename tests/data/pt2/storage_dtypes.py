@@ -3,7 +3,8 @@
     python storage_dtypes.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
 
@@ -48,23 +49,13 @@ class ScaledProducts(torch.nn.Module):
         return lines, whole, short, again
 
 
-def record(name, model, calls, **options):
-    program = torch.export.export(model, calls[0], **options)
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    torch.export.save(program, f"{name}.pt2")
-    recorded = {}
-    for k, call in enumerate(calls):
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
-        recorded |= {f"set{k}.output.{i}": t.contiguous() for i, t in enumerate(program.module()(*call))}
-    save_file(recorded, f"{name}.io.safetensors")
-
-
 if __name__ == "__main__":
     torch.manual_seed(0)
-    record("storage_dtypes", StorageDtypes(), [
+    calls = [
         (torch.tensor([[0, 1, 40000, 65535], [3, 4095, 32768, 77]]).to(torch.uint16),
          torch.tensor([[1, 2**63 + 1], [2**64 - 1, 2**40]], dtype=torch.uint64), torch.randn(2, 3) * 200,
-         torch.randn(2, 3).to(E5M2)) for _ in range(2)])
+         torch.randn(2, 3).to(E5M2)) for _ in range(2)]
+    record("storage_dtypes", torch.export.export(StorageDtypes(), calls[0]), calls)
     calls = [(torch.randn(n, 32),) for n in (3, 5)]
-    record("scaled_products", ScaledProducts(), calls, dynamic_shapes=({0: torch.export.Dim("rows", min=2, max=64)},))
+    shapes = ({0: torch.export.Dim("rows", min=2, max=64)},)
+    record("scaled_products", torch.export.export(ScaledProducts(), calls[0], dynamic_shapes=shapes), calls)

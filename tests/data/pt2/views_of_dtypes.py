@@ -3,7 +3,8 @@
     python views_of_dtypes.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 
 class ViewsOfDtypes(torch.nn.Module):
@@ -28,23 +29,12 @@ class ViewsOfDtypes(torch.nn.Module):
         return exponent, mantissa, truncated, halves, bytes_, joined, float8, back, written, x[:, 1::2].view(torch.int32)
 
 
-def record(name, decompose):
-    calls = [(torch.randn(n, 8), torch.randint(0, 120, (n, 8)).to(torch.uint8)) for n in (2, 3)]
-    rows = torch.export.Dim("rows", min=2, max=64)
-    program = torch.export.export(ViewsOfDtypes(), calls[0], dynamic_shapes=({0: rows}, {0: rows}))
-    if decompose:
-        program = program.run_decompositions()
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    torch.export.save(program, f"{name}.pt2")
-    recorded = {}
-    for k, call in enumerate(calls):
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
-        recorded |= {f"set{k}.output.{i}": t.contiguous().clone() for i, t in enumerate(ViewsOfDtypes()(*call))}
-    save_file(recorded, f"{name}.io.safetensors")
-
-
 if __name__ == "__main__":
     torch.manual_seed(0)
-    record("views_of_dtypes", False)
-    record("views_of_dtypes_decomposed", True)
+    rows = torch.export.Dim("rows", min=2, max=64)
+    for name in ("views_of_dtypes", "views_of_dtypes_decomposed"):
+        calls = [(torch.randn(n, 8), torch.randint(0, 120, (n, 8)).to(torch.uint8)) for n in (2, 3)]
+        program = torch.export.export(ViewsOfDtypes(), calls[0], dynamic_shapes=({0: rows}, {0: rows}))
+        if name.endswith("decomposed"):
+            program = program.run_decompositions()
+        record(name, program, calls, ViewsOfDtypes())

@@ -3,8 +3,9 @@
     python vmaps.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
 from torch.export import Dim
+
+from recording import record
 
 
 class Mask(torch.nn.Module):
@@ -53,32 +54,22 @@ class Constant(torch.nn.Module):
         return pairs, same
 
 
-def record(name, model, calls, shapes=None):
-    program = torch.export.export(model, calls[0], dynamic_shapes=shapes, strict=False)
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    torch.export.save(program, f"{name}.pt2")
-    recorded = {}
-    for k, call in enumerate(calls):
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
-        results = model(*call)
-        results = results if isinstance(results, tuple) else (results,)
-        recorded |= {f"set{k}.output.{i}": t.detach().contiguous().clone() for i, t in enumerate(results)}
-    save_file(recorded, f"{name}.io.safetensors")
+def record_both(name, model, calls, shapes=None):
+    record(name, torch.export.export(model, calls[0], dynamic_shapes=shapes, strict=False), calls, model)
 
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    record(
+    record_both(
         "vmap_mask",
         Mask(),
         [(torch.rand(b, t) > 0.3,) for b, t in ((2, 5), (1, 7), (3, 2))],
         ({0: Dim("batch", min=1, max=4), 1: Dim("length", min=2, max=8)},),
     )
-    record(
+    record_both(
         "vmap_operators",
         Operators(),
         [(torch.randn(n, 3, 6), torch.randn(3, n), torch.arange(n) % 4) for n in (5, 2)],
         ({0: Dim("n", min=2, max=8)}, {1: Dim("n", min=2, max=8)}, {0: Dim("n", min=2, max=8)}),
     )
-    record("vmap_constant", Constant(), [(torch.randn(3, 4), torch.randn(2, 4)) for _ in range(2)])
+    record_both("vmap_constant", Constant(), [(torch.randn(3, 4), torch.randn(2, 4)) for _ in range(2)])

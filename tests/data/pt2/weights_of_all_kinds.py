@@ -3,7 +3,8 @@
     python weights_of_all_kinds.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 
 class WeightsOfAllKinds(torch.nn.Module):
@@ -21,11 +22,6 @@ class WeightsOfAllKinds(torch.nn.Module):
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    model, words = WeightsOfAllKinds().eval(), torch.tensor([[3, 17, 39, 0, 8]])
+    model, call = WeightsOfAllKinds().eval(), (torch.tensor([[3, 17, 39, 0, 8]]),)
     with torch.no_grad():
-        program = torch.export.export(model, (words,))
-        for node in program.graph.nodes:
-            node.meta.pop("stack_trace", None)  # paths of the machine
-        torch.export.save(program, "weights_of_all_kinds.pt2")
-        result = program.module()(words)
-    save_file({"set0.input.0": words, "set0.output.0": result}, "weights_of_all_kinds.io.safetensors")
+        record("weights_of_all_kinds", torch.export.export(model, call), [call])

@@ -3,7 +3,8 @@
     python whole_step.py        # needs torch 2.15 and safetensors
 """
 import torch
-from safetensors.torch import save_file
+
+from recording import record
 
 
 class Positions(torch.nn.Module):
@@ -20,11 +21,4 @@ if __name__ == "__main__":
         model, calls[0], dynamic_shapes=({0: torch.export.Dim("n", min=2, max=8)},), strict=False,
         prefer_deferred_runtime_asserts_over_guards=True,
     )
-    for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of the machine
-    torch.export.save(program, "whole_step.pt2")
-    recorded = {}
-    for k, call in enumerate(calls):
-        recorded |= {f"set{k}.input.{i}": t for i, t in enumerate(call)}
-        recorded |= {f"set{k}.output.{i}": t.detach().contiguous().clone() for i, t in enumerate(model(*call))}
-    save_file(recorded, "whole_step.io.safetensors")
+    record("whole_step", program, calls, model)
