@@ -293,6 +293,11 @@ Error backward_by_tensors(Context& context, const Plan&, View<const T> grad,
   const Batch<T> batch{log_probs, targets, elements_of(input_lengths), elements_of(target_lengths),
                        blank};
   TAPER_TRY(batch.check_lengths(context));
+  for (const int64_t n : batch.target_lengths)
+    if (2 * n + 1 > log_alpha.size(2))
+      return context.fail(Error::invalid_argument,
+                          TAPER_TEXT("a target of length {} needs {} states, log_alpha has {}"), n,
+                          2 * n + 1, log_alpha.size(2));
   return compute_gradient(context, batch, grad, loss, log_alpha, zero_infinity, out);
 }
 

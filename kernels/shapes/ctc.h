@@ -136,6 +136,7 @@ struct Rule<ops::_ctc_loss_backward> {
   }
 };
 
+/// log_alpha may be narrower: PyTorch's has the states of the longest target of the batch.
 template <>
 struct Rule<ops::_ctc_loss_backward_Tensor> {
   template <class D>
@@ -147,8 +148,11 @@ struct Rule<ops::_ctc_loss_backward_Tensor> {
     TensorType<D> own_loss, own_alpha;
     if (!Rule<ops::_ctc_loss_Tensor>::shape(facts, log_probs, targets, input_lengths,
                                             target_lengths, blank, zero_infinity, own_loss,
-                                            own_alpha))
+                                            own_alpha) ||
+        !facts.at_least(own_alpha[2], log_alpha[2],
+                        TAPER_TEXT("the longest target has {} states, log_alpha has {}")))
       return false;
+    own_alpha[2] = log_alpha[2];
     out.like(log_probs);
     return internal::check_ctc_saved(facts, log_probs, grad, loss, log_alpha, own_loss, own_alpha);
   }

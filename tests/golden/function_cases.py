@@ -231,6 +231,9 @@ def layers(draw):
             for reduction in [0, 1, 2]:
                 yield "ctc_loss.Tensor", [log_probs, targets, *lengths, blank, reduction, zero_infinity], {}
     yield "ctc_loss.Tensor", [log_probs, torch.tensor([[1, 1, 1], [3, 1, 0]]), torch.tensor([3, 5]), torch.tensor([3, 2]), 0, 1, True], {}
+    # PyTorch's log_alpha has the states of the longest target of the batch, here of two classes of three
+    short = [log_probs, torch.tensor([[1, 2, 0], [3, 3, 0]]), torch.tensor([5, 5]), torch.tensor([2, 2])]
+    yield "_ctc_loss_backward.Tensor", [torch.tensor([1.0, -2], dtype=torch.float64), *short, *torch.ops.aten._ctc_loss.Tensor(*short), 0], {}
     yield "ctc_loss.Tensor", [log_probs.float(), torch.tensor([1, 2, 3]), torch.tensor([4, 5]), torch.tensor([2, 1]), 0, 2], {}
     for input_length, target_length in [(6, 3), (5, 4), (-1, 1), (5, -1)]:
         yield "ctc_loss.Tensor", [log_probs, torch.ones(2, 3, dtype=torch.int64), torch.tensor([5, input_length]), torch.tensor([3, target_length])], {}

@@ -2,6 +2,7 @@
 
 #include "taper/exporter/eager/eager.h"
 #include "taper/tests/kernels/eager_check.h"
+#include "taper/tests/support/throw_message.h"
 
 namespace taper::eager {
 namespace {
@@ -86,6 +87,19 @@ TEST(ctc_loss, refuses_lengths_and_targets_outside) {
   EXPECT_THROW(ctc_loss(logs, classes({1}), Ints{4}, Ints{2}), EagerError);
   EXPECT_THROW(ctc_loss(logs, classes({1}), Ints{4, 4}, Ints{1}), EagerError);
   EXPECT_THROW(ctc_loss(logs, classes({1}), Ints{4}, Ints{1}, 3), EagerError);
+}
+
+TEST(ctc_loss, refuses_states_that_are_too_few_for_a_target) {
+  const Tensor logs = zeros({4, 1, 3}, DType::f64), rows = Tensor::from<int64_t>({1, 2, 1}, {1, 3});
+  const auto gradient = [&](int64_t length, int64_t states) {
+    const Tensor one = ones({1}, DType::f64);
+    return call<ops::_ctc_loss_backward_Tensor>(Location::current(), one, logs, rows, classes({4}),
+                                                classes({length}), one,
+                                                zeros({1, 4, states}, DType::f64), 0, false);
+  };
+  EXPECT_NO_THROW(gradient(2, 5));
+  EXPECT_THROW_MESSAGE(gradient(3, 5), "a target of length 3 needs 7 states, log_alpha has 5");
+  EXPECT_THROW_MESSAGE(gradient(3, 9), "the longest target has 7 states, log_alpha has 9");
 }
 
 }  // namespace
