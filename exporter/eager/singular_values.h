@@ -10,7 +10,8 @@ namespace taper::eager {
 /// Throws an error of `op`: "what", and the tensor that it is about.
 [[noreturn]] void refuse_matrix(std::string_view op, const std::string& what, const Tensor& got);
 /// Throws unless `t`, the argument `name`, is a floating matrix or a batch of them.
-void need_matrix(const Tensor& t, std::string_view op, const char* name);
+void need_matrix(const Tensor& t, std::string_view op, const char* name,
+                 bool may_be_complex = false);
 
 /// Whether vectors must be computed because somebody wants a gradient of the values.
 bool needs_vectors(const Tensor& a);

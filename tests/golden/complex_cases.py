@@ -51,7 +51,7 @@ def case(identity, name, *args, rtol=None, only_results=False, **kwargs):
     function = getattr(getattr(torch.ops.aten, base), overload or "default")
     args = list(args)
     call = [name, *map(written, args), *([{k: written(v) for k, v in kwargs.items()}] if kwargs else [])]
-    leaves = {path: t.requires_grad_() for path, t in tensors_of(args, kwargs) if t.is_floating_point() or t.is_complex()}
+    leaves = {path: t.requires_grad_() for path, t in tensors_of(args, kwargs) if not only_results and (t.is_floating_point() or t.is_complex())}
     entry = {"id": identity, "call": call}
     try:
         results = function(*args, **kwargs)
@@ -252,6 +252,30 @@ def main():
     for triangle in "LU":
         case(f"linalg_eigvalsh/{triangle}", "linalg_eigvalsh", z(2, 3, 3), triangle, rtol=2e-5)
     case("linalg_svdvals/0", "linalg_svdvals", z(2, 3, 2), rtol=2e-5)
+    for k, (upper, left, has_ones) in enumerate([(True, True, False), (False, True, False), (True, False, False), (False, False, True)]):
+        case(f"linalg_solve_triangular/{k}", "linalg_solve_triangular", z(2, 3, 3), z(2, 3, 2) if left else z(2, 2, 3), upper=upper,
+             left=left, unitriangular=has_ones, rtol=2e-5)
+    case("linalg_solve_triangular/none", "linalg_solve_triangular", z(0, 0), z(0, 2), upper=True)
+    for transpose in (False, True):
+        case(f"triangular_solve/{transpose}", "triangular_solve", z(3, 2), z(3, 3), True, transpose, rtol=2e-5)
+    reflections, tau = torch.geqrf(z(2, 4, 3))
+    case("linalg_householder_product/0", "linalg_householder_product", reflections, tau, rtol=2e-5)
+    for left in (True, False):
+        for transpose in (False, True):
+            case(f"ormqr/{left}_{transpose}", "ormqr", reflections, tau, z(2, 4, 2) if left else z(2, 2, 4), left, transpose, rtol=2e-5)
+    for k, (sizes, driver) in enumerate([((4, 2), "gels"), ((2, 4, 2), "gelsd"), ((2, 4), "gelsy"), ((2, 4), "gelss"), ((4, 2), None)]):
+        # PyTorch gives singular values no gradient
+        case(f"linalg_lstsq/{k}", "linalg_lstsq", z(*sizes), z(*sizes[:-1], 3), driver=driver, only_results=driver in ("gelsd", "gelss"),
+             rtol=1e-4)
+    case("linalg_pinv/tensors", "linalg_pinv.rcond_tensor", z(2, 3, 2), torch.tensor([0.1, 0.9]), only_results=True, rtol=1e-4)
+    case("linalg_pinv/hermitian", "linalg_pinv.atol_rtol_float", z(3, 3), hermitian=True, only_results=True, rtol=1e-4)
+    case("linalg_inv_ex/none", "linalg_inv_ex", z(0, 0, 0))
+    for order in ("nuc", "fro"):
+        case(f"linalg_matrix_norm/{order}", "linalg_matrix_norm.str_ord", z(2, 3, 2), order, rtol=2e-5)
+    case("linalg_matrix_norm/2", "linalg_matrix_norm", z(3, 2), 2, rtol=2e-5)
+    case("logsumexp/0", "logsumexp", z(2, 3), [1])
+    case("logsumexp/large", "logsumexp", c(100 + 1j, 99 - 2j, -100j), [0], True)
+    case("logsumexp/all", "logsumexp", z(2, 3), [0, 1], True)
     case("pow/zero_base", "pow.Tensor_Tensor", c(0, 0), c(2, 0.5 + 1j), only_results=True)
 
 

@@ -113,6 +113,14 @@ TAPER_COMPLEX(lerp_Tensor) {
   return {complex_of(start + pair<"weight">(a) * (pair<"end">(a) - start))};
 }
 
+// Both parts stay or become 0.
+TAPER_COMPLEX(taper_native_dropout) {
+  const Pair z = pair<"input">(a);
+  const auto [factors, mask, next] =
+      call<ops::taper_native_dropout>(a.tensor<"state">(), ones_like(z.re), a.real<"p">());
+  return {complex_of({mul(z.re, factors), mul(z.im, factors)}), mask, next};
+}
+
 TAPER_COMPLEX(eq_Tensor) { return {equal(pair<"self">(a), pair<"other">(a))}; }
 TAPER_COMPLEX(eq_Scalar) { return {equal_to_number(a)}; }
 TAPER_COMPLEX(ne_Tensor) { return {logical_not(equal(pair<"self">(a), pair<"other">(a)))}; }

@@ -1,6 +1,7 @@
 // Complex matrices as real ones of twice the size: A + Bi is [[A, -B], [B, A]]. Products, inverses
 // and pseudo-inverses of these stand for those of the complex matrices. Each singular value stands
-// there twice, and each eigenvalue of a Hermitian matrix.
+// there twice, and each eigenvalue of a Hermitian matrix. With the rows and columns of each number
+// side by side, the matrix of twice the size is triangular if A + Bi is and has a real diagonal.
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/complex/form.h"
 #include "taper/exporter/eager/factors.h"
@@ -20,6 +21,21 @@ Tensor of_stacked(const Tensor& t) {
   return complex_of({narrow(t, -2, 0, rows), narrow(t, -2, rows, rows)});
 }
 
+/// Of a matrix of twice the size.
+Tensor of_first_columns(const Tensor& t) { return of_stacked(narrow(t, -1, 0, t.size(-1) / 2)); }
+/// The matrix of twice the size with the parts of each number side by side, and columns as it takes
+/// them: (…, n, k) becomes (…, 2n, k).
+Tensor side_by_side(const Pair& z) {
+  const Tensor im = imaginary(z);
+  const Tensor rows = stack({stack({z.re, neg(im)}, -1), stack({im, z.re}, -1)}, -3);
+  return flatten(flatten(rows, -2, -1), -3, -2);
+}
+Tensor parts_in_rows(const Pair& z) { return flatten(stack({z.re, imaginary(z)}, -2), -3, -2); }
+Tensor of_parts_in_rows(const Tensor& t) {
+  const Tensor rows = unflatten(t, -2, {t.size(-2) / 2, Dim(2)});
+  return complex_of({select(rows, -2, 0), select(rows, -2, 1)});
+}
+
 Pair transposed(const Pair& z) { return {mT(z.re), mT(imaginary(z))}; }
 
 /// The Hermitian matrix that has one triangle of z. As in PyTorch, the gradient is that of a
@@ -37,6 +53,13 @@ Pair hermitian(const Tensor& t, std::string_view triangle) {
     return add(value, sub(of, of.detach()));
   };
   return {with_gradient(given.re, z.re), with_gradient(given.im, imaginary(z))};
+}
+
+/// Of a Hermitian matrix, the lower triangle counts.
+template <const Operator& op>
+Tensor matrix_to_invert(const Arguments<op>& a) {
+  const Tensor self = a.template tensor<"self">();
+  return twice_as_large(a.template boolean<"hermitian">() ? hermitian(self, "L") : pair_of(self));
 }
 
 /// Each value once. The mean of two equal ones, so that both share the gradient.
@@ -66,18 +89,50 @@ TAPER_COMPLEX(_linalg_solve_ex) {
 }
 TAPER_COMPLEX(linalg_inv_ex) {
   const Pair z = pair_of(a.tensor<"A">());
-  const Pair one{eye(z.re.size(-1)), {}};
+  const Pair one{expand(eye(z.re.size(-1)), z.re.sizes()), {}};
   const auto [x, info] =
       linalg_solve_ex(twice_as_large(z), stacked(one), true, a.boolean<"check_errors">());
   return {of_stacked(x), info};
+}
+// D^-1 A has ones on its diagonal. Its rows are solved, so those of B are divided, too.
+TAPER_COMPLEX(linalg_solve_triangular) {
+  const Tensor matrix = a.tensor<"self">(), b = a.tensor<"B">();
+  const bool upper = a.boolean<"upper">(), has_ones = a.boolean<"unitriangular">();
+  if (!a.boolean<"left">())
+    return {mT(linalg_solve_triangular(mT(matrix), mT(b), !upper, true, has_ones))};
+  Pair z = pair_of(matrix), right = pair_of(b);
+  if (!has_ones) {
+    const Pair scale = pair_of(unsqueeze(diagonal(to(matrix, DType::c64), 0, -2, -1), -1));
+    z = z / scale, right = right / scale;
+  }
+  const auto read = [&](const Tensor& part) { return upper ? triu(part, 1) : tril(part, -1); };
+  z = {read(z.re), read(imaginary(z))};
+  return {of_parts_in_rows(linalg_solve_triangular(side_by_side(z), parts_in_rows(right), upper,
+                                                   true, /*unitriangular=*/true))};
+}
+TAPER_COMPLEX(linalg_lstsq) {
+  const Tensor matrix = a.tensor<"self">(), b = a.tensor<"b">();
+  const bool vector = b.rank() < matrix.rank();
+  std::optional<double> rcond;
+  if (a.has<"rcond">()) rcond = a.real<"rcond">();
+  std::optional<std::string_view> driver;
+  if (a.has<"driver">()) driver = a.text<"driver">();
+  const auto [x, residuals, rank, values] =
+      call<ops::linalg_lstsq>(twice_as_large(pair_of(matrix)),
+                              stacked(pair_of(vector ? unsqueeze(b, -1) : b)), rcond, driver);
+  const Tensor solution = of_stacked(x);
+  return {vector ? squeeze(solution, -1) : solution, residuals, floor_divide(rank, 2),
+          one_of_two(values)};
 }
 TAPER_COMPLEX(linalg_pinv_atol_rtol_float) {
   std::optional<double> atol, rtol;
   if (a.has<"atol">()) atol = a.real<"atol">();
   if (a.has<"rtol">()) rtol = a.real<"rtol">();
-  const Tensor inverse = linalg_pinv(twice_as_large(pair_of(a.tensor<"self">())), atol, rtol,
-                                     a.boolean<"hermitian">());
-  return {of_stacked(narrow(inverse, -1, 0, inverse.size(-1) / 2))};
+  return {of_first_columns(linalg_pinv(matrix_to_invert(a), atol, rtol, a.boolean<"hermitian">()))};
+}
+TAPER_COMPLEX(linalg_pinv_atol_rtol_tensor) {
+  return {of_first_columns(linalg_pinv(matrix_to_invert(a), a.tensor<"atol">(), a.tensor<"rtol">(),
+                                       a.boolean<"hermitian">()))};
 }
 
 TAPER_COMPLEX(linalg_eigvalsh) {

@@ -19,15 +19,16 @@ void refuse_matrix(std::string_view op, const std::string& what, const Tensor& g
   throw EagerError(std::string(op) + ": " + what + ", got " + taper::name_of(got.dtype()) + " " +
                    to_string(got.sizes()));
 }
-void need_matrix(const Tensor& t, std::string_view op, const char* name) {
+void need_matrix(const Tensor& t, std::string_view op, const char* name, bool may_be_complex) {
   if (t.rank() < 2)
     refuse_matrix(op, std::string(name) + " must be a matrix or a batch of them", t);
-  if (!is_floating(t.dtype()))
+  if (!is_floating(t.dtype()) && !(may_be_complex && is_complex(t.dtype())))
     refuse_matrix(op, std::string(name) + " must have a floating dtype", t);
 }
 
 bool needs_vectors(const Tensor& a) { return grad_enabled() && a.requires_grad(); }
 Tensor singular_values(const Tensor& a) {
+  if (is_complex(a.dtype())) return linalg_svdvals(a);
   return std::get<1>(call<ops::_linalg_svd>(a, false, needs_vectors(a), std::nullopt));
 }
 Tensor symmetric_eigenvalues(const Tensor& a, std::string_view uplo) {

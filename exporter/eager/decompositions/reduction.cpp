@@ -42,14 +42,14 @@ TAPER_DECOMPOSITION(var_mean_dim) {
 // counts as a constant: its gradient cancels.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(logsumexp) {
   const Tensor self = a.tensor<"self">();
-  const Tensor x = is_floating(self.dtype()) ? self : cast(self, DType::f32);
+  const Tensor x = is_inexact(self.dtype()) ? self : cast(self, DType::f32);
   const Ints dim = a.integers<"dim">();
   const bool keepdim = a.boolean<"keepdim">();
   if (x.rank() == 0) return {x};
   bool empty = false;
   for (const Dim& d : x.sizes()) empty = empty || proves_equal(d, Dim(0));
   if (empty) return {log(sum(exp(x), dim, keepdim))};
-  const Tensor peak = amax(x.detach(), dim, true);
+  const Tensor peak = amax((is_complex(x.dtype()) ? real(x) : x).detach(), dim, true);
   const Tensor finite = masked_fill(peak, isinf(peak), 0);
   const Tensor total = log(sum(exp(sub(x, finite)), dim, keepdim));
   return {add(total, keepdim ? finite : reshape(finite, total.sizes()))};

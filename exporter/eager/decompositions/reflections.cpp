@@ -8,9 +8,9 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// H1 H2 … Hk = I - V T V^T for reflections Hi = I - tau_i v_i v_i^T. V (…, m, k) has the vectors
+/// H1 H2 … Hk = I - V T V^H for reflections Hi = I - tau_i v_i v_i^H. V (…, m, k) has the vectors
 /// as columns, and T (…, k, k) is upper triangular: T = (I + D S)^-1 D with D = diag(tau), where S
-/// is V^T V above its diagonal. Joffrain et al., "Accumulating Householder transformations,
+/// is V^H V above its diagonal. Joffrain et al., "Accumulating Householder transformations,
 /// revisited", 2006.
 struct CompactReflections {
   Tensor v, t;
@@ -18,7 +18,7 @@ struct CompactReflections {
 
 /// The vectors stand below the diagonal of `columns`; their first element is a one.
 CompactReflections reflections_of(std::string_view op, const Tensor& columns, const Tensor& tau) {
-  need_matrix(columns, op, "the matrix of reflections");
+  need_matrix(columns, op, "the matrix of reflections", true);
   if (tau.rank() + 1 != columns.rank() || tau.dtype() != columns.dtype() ||
       proves_less(columns.size(-1), tau.size(-1)) || proves_less(columns.size(-2), tau.size(-1)))
     refuse_matrix(op,
@@ -27,7 +27,7 @@ CompactReflections reflections_of(std::string_view op, const Tensor& columns, co
                   tau);
   const Dim m = columns.size(-2), k = tau.size(-1);
   const Tensor v = add(tril(narrow(columns, -1, 0, k), -1), eye(m, k, columns.dtype()));
-  const Tensor above = triu(matmul(mT(v), v), 1), scale = unsqueeze(tau, -1);
+  const Tensor above = triu(matmul(mH(v), v), 1), scale = unsqueeze(tau, -1);
   const Tensor diagonal = mul(scale, eye(k, tau.dtype()));
   return {v, linalg_solve_triangular(mul(scale, above), diagonal, true, true, true)};
 }
@@ -39,7 +39,7 @@ Results first_columns_of_q(std::string_view op, const Tensor& columns, const Ten
   if (proves_less(m, n))
     refuse_matrix(op, "the matrix must not have more columns than rows", columns);
   const Tensor rows = narrow(h.v, -2, 0, n);
-  return {sub(eye(m, n, columns.dtype()), matmul(h.v, matmul(h.t, mT(rows))))};
+  return {sub(eye(m, n, columns.dtype()), matmul(h.v, matmul(h.t, mH(rows))))};
 }
 
 Dim product_of_sizes(const Dims& sizes, size_t begin, size_t end) {
@@ -59,23 +59,23 @@ TAPER_DECOMPOSITION(orgqr) {
 
 TAPER_DECOMPOSITION(ormqr) {
   const CompactReflections h = reflections_of("ormqr", a.tensor<"self">(), a.tensor<"input2">());
-  const Tensor other = a.tensor<"input3">(), vt = mT(h.v);
+  const Tensor other = a.tensor<"input3">(), vh = mH(h.v);
   const bool left = a.boolean<"left">();
-  need_matrix(other, "ormqr", "input3");
+  need_matrix(other, "ormqr", "input3", true);
   if (proves_different(other.size(left ? -2 : -1), h.v.size(-2)))
     refuse_matrix(
         "ormqr",
         std::string("input3 must have ") + h.v.size(-2).to_string() + (left ? " rows" : " columns"),
         other);
-  const Tensor t = a.boolean<"transpose">() ? mT(h.t) : h.t;
-  if (left) return {sub(other, matmul(h.v, matmul(t, matmul(vt, other))))};
-  return {sub(other, matmul(matmul(matmul(other, h.v), t), vt))};
+  const Tensor t = a.boolean<"transpose">() ? mH(h.t) : h.t;
+  if (left) return {sub(other, matmul(h.v, matmul(t, matmul(vh, other))))};
+  return {sub(other, matmul(matmul(matmul(other, h.v), t), vh))};
 }
 
 // The second result is a copy of A, with the batch of the first.
 TAPER_DECOMPOSITION(triangular_solve) {
   const Tensor matrix = a.tensor<"A">();
-  need_matrix(matrix, "triangular_solve", "A");
+  need_matrix(matrix, "triangular_solve", "A", true);
   const bool transposed = a.boolean<"transpose">();
   const Tensor x = linalg_solve_triangular(transposed ? mT(matrix) : matrix, a.tensor<"self">(),
                                            a.boolean<"upper">() != transposed, true,

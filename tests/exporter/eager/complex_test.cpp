@@ -176,6 +176,16 @@ TEST(complex_numbers, are_refused_where_there_is_no_form) {
                        "item: a complex number is not one real number; take real() or imag()");
   EXPECT_THROW_MESSAGE(matrix_H(ones({2})), "matrix_H: needs 2 dimensions");
 }
+TEST(dropout, of_complex_numbers_drops_both_parts) {
+  const Tensor z = complex(ones({64}), full({64}, 3));
+  int dropped = 0;
+  for (const Number& y : numbers(dropout(z, 0.5))) {
+    EXPECT_TRUE(y == Number(0) || y == Number(2, 6)) << y;
+    dropped += y == Number(0);
+  }
+  EXPECT_GT(dropped, 10);
+  EXPECT_LT(dropped, 54);
+}
 TEST(complex_numbers, of_size_zero_and_without_dimensions) {
   const Tensor none = zeros({0, 3}, DType::c64), one = Tensor::from(std::vector{2.f * i}, {});
   EXPECT_EQ(to_string(matmul(none, zeros({3, 2}, DType::c64)).sizes()), "(0, 2)");
