@@ -58,12 +58,14 @@ def wide(tensor):
 def argument(value, tensors):
     if "tensor" in value:
         tensor = wide(tensors[value["tensor"]])
+        if value.get("complex"):
+            tensor = torch.view_as_complex(tensor)
         return tensor.as_strided(value["sizes"], value["strides"], value["offset"]) if "sizes" in value else tensor
     if "list" in value:
         return [argument(v, tensors) for v in value["list"]]
     if "dtype" in value:
         dtype = getattr(torch, value["dtype"])
-        return torch.float64 if dtype.is_floating_point else dtype
+        return torch.complex128 if dtype.is_complex else torch.float64 if dtype.is_floating_point else dtype
     if "scalar" in value:
         return argument(value["scalar"], tensors)
     kind, content = next(iter(value.items()))
@@ -76,8 +78,10 @@ def run(name, case, tensors):
     kwargs = {k: argument(v, tensors) for k, v in case["kwargs"].items()}
     leaves = {}
     for path in case.get("grads", {}):
-        where, at = path.split(".")
+        where, at, *element = path.split(".")
         holder, key = (args, int(at)) if where == "args" else (kwargs, at)
+        if element:
+            holder, key = holder[key], int(element[0])
         leaves[path] = holder[key] = holder[key].detach().clone().requires_grad_()
     overload, _, variant = name.partition(".")
     results = getattr(getattr(torch.ops.aten, overload), variant or "default")(*args, **kwargs)
@@ -86,13 +90,14 @@ def run(name, case, tensors):
 
     def keep(place, tensor, like):
         key = case["id"] + " " + place
+        tensor = torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
         made[key] = tensor.detach().to(tensors[like["tensor"]].dtype)
-        return {"tensor": key}
+        return {"tensor": key, **({"complex": True} if like.get("complex") else {})}
 
     for k, want in enumerate(case["outputs"]):
         entry["outputs"].append(keep(f"outputs.{k}", results[k], want) if "tensor" in want else want)
     if leaves:
-        seeded = [(r, wide(tensors[g["tensor"]])) for r, g in zip(results, case["grad_outputs"]) if "tensor" in g]
+        seeded = [(r, argument(g, tensors)) for r, g in zip(results, case["grad_outputs"]) if "tensor" in g]
         twice = case.get("grad_grad")
         gradients = torch.autograd.grad([r for r, _ in seeded], list(leaves.values()), [g for _, g in seeded],
                                         create_graph=twice is not None)
