@@ -2,6 +2,7 @@
 // modeling with selective state spaces", arXiv:2312.00752.
 #include "taper/exporter/llm/decoder.h"
 #include "taper/exporter/llm/families.h"
+#include "taper/exporter/llm/mixer_layer.h"
 #include "taper/exporter/llm/short_convolution.h"
 
 namespace taper::llm {
@@ -55,24 +56,8 @@ class Mixer : public nn::Module {
   Dims sizes_;
 };
 
-class MambaLayer : public DecoderLayer {
- public:
-  MambaLayer(const Config& c, const Weights& weights, int64_t)
-      : norm(weights["attention_norm"], {c.hidden}, c.norm_eps, Norm::Kind::rms),
-        mixer(c, weights["mixer"]) {
-    set_names();
-  }
-  Norm norm;
-  Mixer mixer;
-  TAPER_LAYER(norm, mixer)
-
-  Tensor forward(const Tensor& input, const Step& step) override {
-    return input + mixer.forward(norm(input), step);
-  }
-};
-
 }  // namespace
 
-const Family mamba = {{"mamba"}, Family::FinalNorm::rms, make<MambaLayer>};
+const Family mamba = {{"mamba"}, Family::FinalNorm::rms, make<MixerLayer<Mixer>>};
 
 }  // namespace taper::llm

@@ -3,6 +3,7 @@
 #include "taper/exporter/llm/attention.h"
 #include "taper/exporter/llm/decoder.h"
 #include "taper/exporter/llm/families.h"
+#include "taper/exporter/llm/mixer_layer.h"
 #include "taper/exporter/llm/short_convolution.h"
 
 namespace taper::llm {
@@ -109,24 +110,8 @@ class Mixer2 : public nn::Module {
   Config config_;
 };
 
-class Mamba2Layer : public DecoderLayer {
- public:
-  Mamba2Layer(const Config& c, const Weights& weights, int64_t)
-      : norm(weights["attention_norm"], {c.hidden}, c.norm_eps, Norm::Kind::rms),
-        mixer(c, weights["mixer"]) {
-    set_names();
-  }
-  Norm norm;
-  Mixer2 mixer;
-  TAPER_LAYER(norm, mixer)
-
-  Tensor forward(const Tensor& input, const Step& step) override {
-    return input + mixer.forward(norm(input), step);
-  }
-};
-
 }  // namespace
 
-const Family mamba2 = {{"mamba2"}, Family::FinalNorm::rms, make<Mamba2Layer>};
+const Family mamba2 = {{"mamba2"}, Family::FinalNorm::rms, make<MixerLayer<Mixer2>>};
 
 }  // namespace taper::llm
