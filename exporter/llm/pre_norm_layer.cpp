@@ -10,8 +10,14 @@ PreNormLayer::PreNormLayer(const Config& c, const Weights& weights, int64_t laye
       parallel_(o.parallel),
       residual_after_norm_(o.residual_after_norm),
       residual_scale_(o.residual_scale) {
-  if (o.has_mlp_norm)
-    mlp_norm = std::make_unique<Norm>(weights["mlp_norm"], Ints{c.hidden}, c.norm_eps, o.norm);
+  const auto make_norm = [&](const char* name) {
+    return std::make_unique<Norm>(weights[name], Ints{c.hidden}, c.norm_eps, o.norm);
+  };
+  if (o.has_mlp_norm) mlp_norm = make_norm("mlp_norm");
+  if (o.has_post_norms) {
+    attention_post_norm = make_norm("attention_post_norm");
+    mlp_post_norm = make_norm("mlp_post_norm");
+  }
   set_names();
 }
 
@@ -19,13 +25,14 @@ Tensor PreNormLayer::forward(const Tensor& input, const Step& step) {
   const auto residual = [&](const Tensor& normed, const Tensor& plain) {
     return residual_after_norm_ ? normed : plain;
   };
-  const auto scaled = [&](const Tensor& x) {
-    return residual_scale_ == 1 ? x : x * residual_scale_;
+  const auto added = [&](const Tensor& x, const std::unique_ptr<Norm>& norm) {
+    const Tensor y = norm ? (*norm)(x) : x;
+    return residual_scale_ == 1 ? y : y * residual_scale_;
   };
   const Tensor x = attention_norm(input);
-  const Tensor attended = residual(x, input) + scaled(attention(x, step));
+  const Tensor attended = residual(x, input) + added(attention(x, step), attention_post_norm);
   const Tensor y = mlp_norm ? (*mlp_norm)(parallel_ ? input : attended) : x;
-  return residual(y, attended) + scaled((*mlp)(y));
+  return residual(y, attended) + added((*mlp)(y), mlp_post_norm);
 }
 
 }  // namespace taper::llm

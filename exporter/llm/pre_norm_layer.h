@@ -9,6 +9,7 @@ struct PreNormOptions {
   AttentionOptions attention = {};
   Norm::Kind norm = Norm::Kind::layer;
   bool has_mlp_norm = true;          ///< false: the feed-forward part reads what attention reads
+  bool has_post_norms = false;       ///< what both parts add has a norm, too
   bool parallel = false;             ///< its norm reads the layer's input, not attention's result
   bool residual_after_norm = false;  ///< what the norms give is added, not what they read
   double residual_scale = 1;         ///< of what attention and the feed-forward part add
@@ -24,9 +25,10 @@ class PreNormLayer : public DecoderLayer {
 
   Norm attention_norm;
   Attention attention;
-  std::unique_ptr<Norm> mlp_norm;
+  std::unique_ptr<Norm> attention_post_norm, mlp_norm;
   std::unique_ptr<TokenBlock> mlp;
-  TAPER_LAYER(attention_norm, attention, mlp_norm, mlp)
+  std::unique_ptr<Norm> mlp_post_norm;
+  TAPER_LAYER(attention_norm, attention, attention_post_norm, mlp_norm, mlp, mlp_post_norm)
 
   Tensor forward(const Tensor& input, const Step& step) override;
 
