@@ -3,7 +3,8 @@
 // at multiples of 512, whatever the queries. So the result of a query depends neither on its
 // neighbours nor on how a text was cut into calls, and a single query can be shared among threads:
 // a task is then a block of keys. (T. Dao and others, "Flash-Decoding for long-context inference",
-// 2023.) The work follows the positions of the queries, not the size of the cache.
+// 2023.) The work follows the positions of the queries, not the size of the cache. A cache that is
+// not f32 is read a block of keys at a time: the result has the bits of a cache of these f32.
 #include "taper/kernels/portable/cached_attention.h"
 
 #include <cmath>
@@ -12,8 +13,10 @@
 #include "taper/kernels/optimized/gemm.h"
 #include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/online_softmax.h"
+#include "taper/kernels/optimized/small_floats.h"
 #include "taper/kernels/optimized/tasks.h"
 #include "taper/kernels/optimized/wide.h"
+#include "taper/kernels/portable/stored_cache.h"
 #include "taper/kernels/shapes/cached_attention.h"
 
 namespace taper::optimized {
@@ -34,6 +37,7 @@ struct Plan : CachedHeads {
   index_t groups;                   ///< in a row of the batch
   GemmPlan scores, sums;
   index_t slots, gemm_bytes, bytes_per_slot;
+  index_t read;  ///< f32 that a block of keys or values takes in scratch; 0: they are read in place
 
   index_t tasks() const { return batch * groups * blocks; }
 };
@@ -67,10 +71,15 @@ bool bytes_of_sums(const CachedHeads& heads, index_t own, index_t& bytes) {
   return true;
 }
 
-template <CpuLevel level>
-Error prepare(Context& context, Plan& plan, In query, In key, In value, View<const int64_t>, double,
-              int64_t window, double, PerHead, PerHead, View<float>) {
-  plan = {portable::cached_heads(query.shape(), key.shape(), value.shape(), window)};
+/// A cache whose rows are S. Those that are not dense are f32.
+template <class S>
+using CacheOf = std::conditional_t<std::is_same_v<S, float>, In, View<const S>>;
+
+template <CpuLevel level, class S>
+Error prepare(Context& context, Plan& plan, In query, CacheOf<S> key, CacheOf<S> value,
+              View<const int64_t>, double, int64_t window, double, PerHead, PerHead,
+              View<float> out) {
+  plan = {portable::cached_heads(query.shape(), key.shape(), value.shape(), out.shape(), window)};
   plan.one_query = plan.queries == 1;
   plan.rows = plan.one_query ? plan.sharing : plan.queries;
   plan.groups = plan.one_query ? key.shape().sizes[1] : plan.heads;
@@ -86,8 +95,10 @@ Error prepare(Context& context, Plan& plan, In query, In key, In value, View<con
   plan.sums = plan_gemm(microkernels<level>(), 1, rows, plan.values, keys, 1);
   plan.slots = thread_count(context.threads);
   plan.gemm_bytes = larger(plan.scores.bytes_per_slot, plan.sums.bytes_per_slot);
+  if (!std::is_same_v<S, float>)
+    plan.read = keys * portable::padded_row(larger(plan.features, plan.values));
   plan.bytes_per_slot = plan.gemm_bytes + bytes_of_floats(rows * round_up(keys, lanes)) +
-                        Sums::bytes(rows, plan.values);
+                        Sums::bytes(rows, plan.values) + bytes_of_floats(plan.read);
   // scratch must not shrink when queries become more, so that of one query is always there
   context.need_scratch(static_cast<size_t>(plan.slots * plan.bytes_per_slot) +
                        static_cast<size_t>(sums_bytes));
@@ -109,8 +120,10 @@ void merge(float* y, index_t n, float y_factor, const float* x, float x_factor) 
 float factor(float from, float to) { return from == to ? 1 : portable::math::exp(from - to); }
 
 /// The arguments of a call.
+template <class S>
 struct Call {
-  const float *query, *key, *value;
+  const float* query;
+  const S *key, *value;
   const int64_t* start;
   CacheRows cache_rows;
   float scale, softcap;
@@ -118,11 +131,17 @@ struct Call {
   float* out;
 };
 
-/// A block of rows.
-template <CpuLevel level>
+/// What a thread writes to.
+struct Buffers {
+  void* gemm;
+  float *scores, *read;
+};
+
+/// A block of rows. The caches hold S.
+template <CpuLevel level, class S>
 class Rows {
  public:
-  Rows(const Plan& plan, const Call& call, index_t task) : plan_(plan), call_(call) {
+  Rows(const Plan& plan, const Call<S>& call, index_t task) : plan_(plan), call_(call) {
     const index_t block = task % plan.blocks, group = task / plan.blocks % plan.groups,
                   b = task / plan.blocks / plan.groups, first = block * plan.row_block;
     head_ = plan.one_query ? group * plan.sharing + first : group;
@@ -142,11 +161,11 @@ class Rows {
   index_t end_block() const { return ceil_div(position_of(count_ - 1) + 1, key_block); }
 
   /// The sums over a block of keys.
-  void sum(index_t block, void* gemm, float* scores, const Sums& sums) const {
+  void sum(index_t block, const Buffers& to, const Sums& sums) const {
     const index_t at = block * key_block, n = smaller(key_block, position_of(count_ - 1) + 1 - at);
-    multiply_keys(at, n, gemm, scores);
-    for (index_t r = 0; r < count_; ++r) weigh(r, at, n, scores + r * round_up(n, lanes), sums);
-    multiply_values(at, n, gemm, scores, sums.values);
+    multiply_keys(at, n, to);
+    for (index_t r = 0; r < count_; ++r) weigh(r, at, n, to.scores + r * round_up(n, lanes), sums);
+    multiply_values(at, n, to, sums.values);
   }
   /// Before the first block. peak and weight: those of each row so far.
   void begin(float* peaks, float* weights) const {
@@ -178,24 +197,42 @@ class Rows {
     return out_ + r * plan_.values * (plan_.one_query ? 1 : plan_.heads);
   }
 
-  void multiply_keys(index_t at, index_t n, void* gemm, float* scores) const {
+  /// Rows of a cache as f32.
+  struct Operand {
+    const float* data;
+    index_t row, feature;
+  };
+  Operand read(const S* from, const portable::HeadSteps& steps, index_t at, index_t n,
+               index_t features, float* to) const {
+    from += at * steps.row;
+    if constexpr (std::is_same_v<S, float>) return {from, steps.row, steps.feature};
+    const index_t row = portable::padded_row(features);
+    if constexpr (std::is_same_v<S, uint8_t>)
+      AtLevel<level, portable::read_rows<S>>::call(from, n, features, steps.row, to);
+    else if constexpr (!std::is_same_v<S, float>)
+      for (index_t i = 0; i < n; ++i)
+        widen_small<level>(dtypes_of<S>::dtype, features, from + i * features, to + i * row);
+    return {to, row, 1};
+  }
+  void multiply_keys(index_t at, index_t n, const Buffers& to) const {
+    const Operand keys = read(key_, plan_.key, at, n, plan_.features, to.read);
     Gemm g;
     g.m = count_, g.k = plan_.features, g.n = n;
     g.a = query_, g.a_column = plan_.query.feature;
     g.a_row = plan_.one_query ? plan_.query.head : plan_.query.row;
-    g.b = key_ + at * plan_.key.row, g.b_row = plan_.key.feature, g.b_column = plan_.key.row;
-    g.c = scores, g.c_row = round_up(n, lanes);
+    g.b = keys.data, g.b_row = keys.feature, g.b_column = keys.row;
+    g.c = to.scores, g.c_row = round_up(n, lanes);
     g.alpha = call_.scale;
-    run_gemm(microkernels<level>(), plan_.scores, g, gemm, nullptr);
+    run_gemm(microkernels<level>(), plan_.scores, g, to.gemm, nullptr);
   }
-  void multiply_values(index_t at, index_t n, void* gemm, const float* weights, float* to) const {
+  void multiply_values(index_t at, index_t n, const Buffers& from, float* to) const {
+    const Operand values = read(value_, plan_.value, at, n, plan_.values, from.read);
     Gemm g;
     g.m = count_, g.k = n, g.n = plan_.values;
-    g.a = weights, g.a_row = round_up(n, lanes);
-    g.b = value_ + at * plan_.value.row;
-    g.b_row = plan_.value.row, g.b_column = plan_.value.feature;
+    g.a = from.scores, g.a_row = round_up(n, lanes);
+    g.b = values.data, g.b_row = values.row, g.b_column = values.feature;
     g.c = to, g.c_row = plan_.values;
-    run_gemm(microkernels<level>(), plan_.sums, g, gemm, nullptr);
+    run_gemm(microkernels<level>(), plan_.sums, g, from.gemm, nullptr);
   }
   /// Turns the scores of row r into weights.
   void weigh(index_t r, index_t at, index_t n, float* x, const Sums& sums) const {
@@ -213,8 +250,9 @@ class Rows {
   }
 
   const Plan& plan_;
-  const Call& call_;
-  const float *query_, *key_, *value_;
+  const Call<S>& call_;
+  const float* query_;
+  const S *key_, *value_;
   float* out_;
   index_t head_, position_, count_;  ///< of the first row; of all
 };
@@ -224,25 +262,25 @@ struct ThreadScratch {
   ThreadScratch(Context& context, const Plan& plan, index_t slot)
       : parts(static_cast<char*>(context.scratch) + slot * plan.bytes_per_slot),
         rows(most_rows_of(plan, plan.queries)),
-        gemm(parts.bytes(plan.gemm_bytes)),
-        scores(parts.floats(rows * round_up(smaller(plan.capacity, key_block), lanes))) {}
+        buffers{parts.bytes(plan.gemm_bytes),
+                parts.floats(rows * round_up(smaller(plan.capacity, key_block), lanes)),
+                parts.floats(plan.read)} {}
   Parts parts;
   index_t rows;
-  void* gemm;
-  float* scores;
+  Buffers buffers;
 };
 
 /// Each task is a block of rows, with all its keys.
-template <CpuLevel level>
-void attend_by_rows(Context& context, const Plan& plan, const Call& call) {
+template <CpuLevel level, class S>
+void attend_by_rows(Context& context, const Plan& plan, const Call<S>& call) {
   parallel_for_threads(context.threads, plan.tasks(), [&](index_t task, index_t slot) {
     ThreadScratch s(context, plan, slot);
     const Sums sums = Sums::in(s.parts, s.rows, plan.values);
-    const Rows<level> rows(plan, call, task);
+    const Rows<level, S> rows(plan, call, task);
     float peaks[most_rows], weights[most_rows];
     rows.begin(peaks, weights);
     for (index_t block = rows.first_block(); block < rows.end_block(); ++block) {
-      rows.sum(block, s.gemm, s.scores, sums);
+      rows.sum(block, s.buffers, sums);
       rows.add(sums, peaks, weights);
     }
     rows.end(weights);
@@ -250,8 +288,8 @@ void attend_by_rows(Context& context, const Plan& plan, const Call& call) {
 }
 
 /// One query: each task is a block of rows with a block of keys. Then the sums are merged.
-template <CpuLevel level>
-void attend_by_keys(Context& context, const Plan& plan, const Call& call) {
+template <CpuLevel level, class S>
+void attend_by_keys(Context& context, const Plan& plan, const Call<S>& call) {
   char* const all = static_cast<char*>(context.scratch) + plan.slots * plan.bytes_per_slot;
   const index_t bytes = Sums::bytes(1, plan.values) * plan.row_block,
                 most = ceil_div(plan.capacity, key_block);
@@ -261,16 +299,16 @@ void attend_by_keys(Context& context, const Plan& plan, const Call& call) {
   };
   index_t blocks = 0;  // of the longest row of the batch
   for (index_t task = 0; task < plan.tasks(); ++task)
-    blocks = larger(blocks, Rows<level>(plan, call, task).end_block());
+    blocks = larger(blocks, Rows<level, S>(plan, call, task).end_block());
   parallel_for_threads(context.threads, plan.tasks() * blocks, [&](index_t i, index_t slot) {
     const index_t task = i / blocks, block = i % blocks;
-    const Rows<level> rows(plan, call, task);
+    const Rows<level, S> rows(plan, call, task);
     if (block < rows.first_block() || block >= rows.end_block()) return;
     const ThreadScratch s(context, plan, slot);
-    rows.sum(block, s.gemm, s.scores, sums_of(task, block));
+    rows.sum(block, s.buffers, sums_of(task, block));
   });
   parallel_for(context.threads, plan.tasks(), [&](index_t task) {
-    const Rows<level> rows(plan, call, task);
+    const Rows<level, S> rows(plan, call, task);
     float peaks[most_rows], weights[most_rows];
     rows.begin(peaks, weights);
     for (index_t block = rows.first_block(); block < rows.end_block(); ++block)
@@ -279,54 +317,72 @@ void attend_by_keys(Context& context, const Plan& plan, const Call& call) {
   });
 }
 
-template <CpuLevel level>
-Error attend(Context& context, const Plan& plan, In query, In key, In value,
+template <CpuLevel level, class S>
+Error attend(Context& context, const Plan& plan, In query, CacheOf<S> key, CacheOf<S> value,
              View<const int64_t> start, CacheRows cache_rows, double scale, double softcap,
              PerHead sinks, PerHead slopes, View<float> out) {
   TAPER_TRY(portable::check_places(context, start, plan.queries, plan.capacity));
-  const Call call{query.data(),
-                  key.data(),
-                  value.data(),
-                  start.data(),
-                  cache_rows,
-                  static_cast<float>(scale),
-                  static_cast<float>(softcap),
-                  sinks ? sinks->data() : nullptr,
-                  slopes ? slopes->data() : nullptr,
-                  out.data()};
+  const Call<S> call{query.data(),
+                     key.data(),
+                     value.data(),
+                     start.data(),
+                     cache_rows,
+                     static_cast<float>(scale),
+                     static_cast<float>(softcap),
+                     sinks ? sinks->data() : nullptr,
+                     slopes ? slopes->data() : nullptr,
+                     out.data()};
   if (plan.one_query)
-    attend_by_keys<level>(context, plan, call);
+    attend_by_keys<level, S>(context, plan, call);
   else
-    attend_by_rows<level>(context, plan, call);
+    attend_by_rows<level, S>(context, plan, call);
   return Error::ok;
 }
 
-template <CpuLevel level>
-Error run(Context& context, const Plan& plan, In query, In key, In value, View<const int64_t> start,
-          double scale, int64_t, double softcap, PerHead sinks, PerHead slopes, View<float> out) {
-  return attend<level>(context, plan, query, key, value, start, {}, scale, softcap, sinks, slopes,
-                       out);
+template <CpuLevel level, class S>
+Error run(Context& context, const Plan& plan, In query, CacheOf<S> key, CacheOf<S> value,
+          View<const int64_t> start, double scale, int64_t, double softcap, PerHead sinks,
+          PerHead slopes, View<float> out) {
+  return attend<level, S>(context, plan, query, key, value, start, {}, scale, softcap, sinks,
+                          slopes, out);
 }
 
-template <CpuLevel level>
-Error prepare_batch(Context& context, Plan& plan, In query, In key, In value,
+template <CpuLevel level, class S>
+Error prepare_batch(Context& context, Plan& plan, In query, CacheOf<S> key, CacheOf<S> value,
                     View<const int64_t> start, View<const int64_t>, double scale, int64_t window,
                     double softcap, PerHead sinks, PerHead slopes, View<float> out) {
-  return prepare<level>(context, plan, query, key, value, start, scale, window, softcap, sinks,
-                        slopes, out);
+  return prepare<level, S>(context, plan, query, key, value, start, scale, window, softcap, sinks,
+                           slopes, out);
 }
-template <CpuLevel level>
-Error run_batch(Context& context, const Plan& plan, In query, In key, In value,
+template <CpuLevel level, class S>
+Error run_batch(Context& context, const Plan& plan, In query, CacheOf<S> key, CacheOf<S> value,
                 View<const int64_t> start, View<const int64_t> batch, double scale, int64_t,
                 double softcap, PerHead sinks, PerHead slopes, View<float> out) {
   TAPER_TRY(portable::check_rows(context, batch, key.shape().sizes[0]));
-  return attend<level>(context, plan, query, key, value, start, CacheRows(batch), scale, softcap,
-                       sinks, slopes, out);
+  return attend<level, S>(context, plan, query, key, value, start, CacheRows(batch), scale, softcap,
+                          sinks, slopes, out);
 }
 
 }  // namespace
 
-TAPER_KERNEL_LEVELS(taper_attention_cached, prepare, run)
-TAPER_KERNEL_LEVELS(taper_attention_cached_batch, prepare_batch, run_batch)
+#define TAPER_RECORDS_AT(variant, level, S)                                          \
+  TAPER_RECORD(taper_attention_cached, taper_attention_cached_##variant,             \
+               features_of(CpuLevel::level), {}, prepare<CpuLevel::level, S>,        \
+               run<CpuLevel::level, S>)                                              \
+  TAPER_RECORD(taper_attention_cached_batch, taper_attention_cached_batch_##variant, \
+               features_of(CpuLevel::level), {}, prepare_batch<CpuLevel::level, S>,  \
+               run_batch<CpuLevel::level, S>)
+#if TAPER_X86_LEVELS
+#define TAPER_RECORDS(variant, S)           \
+  TAPER_RECORDS_AT(variant, portable, S)    \
+  TAPER_RECORDS_AT(variant##_avx2, avx2, S) \
+  TAPER_RECORDS_AT(variant##_avx512, avx512, S)
+#else
+#define TAPER_RECORDS(variant, S) TAPER_RECORDS_AT(variant, portable, S)
+#endif
+TAPER_RECORDS(f32, float)
+TAPER_RECORDS(f32_f16, Half)
+TAPER_RECORDS(f32_bf16, BFloat16)
+TAPER_RECORDS(f32_blocks, uint8_t)
 
 }  // namespace taper::optimized

@@ -25,11 +25,13 @@ struct CachedHeads {
   }
 };
 
+/// `out`: the shape of the result, since a cache in blocks does not tell how many elements a row
+/// has.
 inline CachedHeads cached_heads(const Shape& query, const Shape& key, const Shape& value,
-                                int64_t window) {
+                                const Shape& out, int64_t window) {
   const index_t own = key.sizes[1] > 0 ? key.sizes[1] : 1;
   return {query.sizes[0],    query.sizes[1],  query.sizes[2],       query.sizes[3],
-          value.sizes[3],    key.sizes[2],    query.sizes[1] / own, static_cast<index_t>(window),
+          out.sizes[3],      key.sizes[2],    query.sizes[1] / own, static_cast<index_t>(window),
           head_steps(query), head_steps(key), head_steps(value)};
 }
 
