@@ -48,6 +48,7 @@ void ModelChoice::add_to(Command& command) {
   command.option("--context", context, "the most tokens of a conversation; 0: up to 4096");
   command.option("--quantize RECIPE", quantize,
                  "store weights in a few bits: int8, int4, or a recipe of `taper quantize`");
+  add_cache_dtype(command, cache_dtype);
   command.option("--lora ADAPTER", lora,
                  "a LoRA adapter for the model: a folder of PEFT, or a .gguf file");
   command.flag("--exact", exact, "compute in f32 on de-quantized weights");
@@ -69,15 +70,18 @@ llm::LanguageModel ModelChoice::load() const {
   if (threads > 0) eager::set_threads(threads);
   QuantizeChoice choice;
   choice.recipe = recipe_of(quantize);
+  llm::TextModelOptions options;
+  options.cache_type = llm::cache_type_named(cache_dtype);
+  if (const std::string caches = take_cache_recipe(choice.recipe); !caches.empty())
+    options.cache_type = llm::cache_type_named(caches);
+  options.edit = content_of_recipe(choice.recipe);
   Quantization quantization(choice, model);
   Stages stages(6 + quantization.stages());
   ExportOptions written;
   quantization.add_to(written, stages);
-  llm::TextModelOptions options;
   options.exact = exact, options.context = context, options.threads = eager::threads();
   options.before_passes = written.before_passes, options.draft = !draft.empty();
   options.states = states, options.rows = rows, options.lora = lora;
-  options.edit = content_of_recipe(recipe_of(quantize));
   if (!no_cache) options.cache = llm::ProgramCache::default_folder();
   options.note = [](const std::string& text) { std::cerr << "taper: " << text << '\n'; };
   options.stage = [&](const std::string& stage) { stages.begin(stage); };

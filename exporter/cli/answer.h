@@ -18,7 +18,8 @@ struct ModelChoice {
   std::string model;
   std::string quantize;  ///< "int8", "int4", or a recipe; "": weights stay as they are
   std::string lora;      ///< an adapter, or empty
-  std::string draft;     ///< "lookup", a smaller model, or empty
+  std::string cache_dtype = "f32";
+  std::string draft;  ///< "lookup", a smaller model, or empty
   int64_t context = 0;
   int threads = 0;  ///< 0: one for each core
   bool exact = false;

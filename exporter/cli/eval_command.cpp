@@ -9,6 +9,7 @@
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/commands.h"
+#include "taper/exporter/cli/quantization.h"
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/llm/text_scorer.h"
@@ -17,7 +18,7 @@ namespace taper::cli {
 namespace {
 
 struct EvalArguments {
-  std::string model, text, choices;
+  std::string model, text, choices, cache_dtype = "f32";
   int64_t window = 512, stride = 0, tokens = 0;
   bool exact = false, json = false;
 };
@@ -139,6 +140,7 @@ void eval(const EvalArguments& a, std::ostream& out) {
   if (a.stride < 0) throw UsageError("--stride", "it must not be negative");
   llm::TextScorerOptions options;
   options.exact = a.exact, options.window = a.window, options.threads = eager::threads();
+  options.cache_type = llm::cache_type_named(a.cache_dtype);
   std::unique_ptr<llm::TextScorer> scorer;
   {
     Stages stages(5);
@@ -165,6 +167,7 @@ void add_eval_command(CommandLine& line, std::ostream& out) {
   command.option("--stride", a.stride,
                  "how far the next window begins behind this one; 0: where this one ends");
   command.option("--tokens", a.tokens, "only so many tokens of the text; 0: all");
+  add_cache_dtype(command, a.cache_dtype);
   command.flag("--exact", a.exact, "compute in f32 on de-quantized weights");
   command.flag("--json", a.json, "print one object");
   command.does([arguments, &out] { eval(*arguments, out); });

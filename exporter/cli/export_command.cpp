@@ -161,8 +161,11 @@ void export_language_model(const ExportArguments& options, std::ostream& out) {
                                                  {options.no_tests, "--no-tests"}};
   for (const auto& [is_given, name] : others)
     if (is_given) throw UsageError(name, "this option is for .pt2 files");
-  Quantization quantization(options.quantize, options.files[0]);
   LanguageModelExport choice = options.language;
+  QuantizeChoice weights = options.quantize;
+  if (const std::string caches = take_cache_recipe(weights.recipe); !caches.empty())
+    choice.cache_dtype = caches;
+  Quantization quantization(weights, options.files[0]);
   choice.quantization = &quantization;
   std::ostringstream report;
   export_language_model(options.files[0], options.output, choice, options_of(options), report);
@@ -225,11 +228,17 @@ void run_export(const ExportArguments& options, std::ostream& out) {
   require_files_of_their_own(options);
   if (is_language_model(options.files[0])) return export_language_model(options, out);
   const LanguageModelExport& language = options.language;
+  const std::string is_other =
+      options.files[0] + " is neither a folder with a config.json nor a .gguf file";
   if (language.context || language.all_logits || language.states || language.parallel ||
-      !language.lora.empty())
+      !language.lora.empty() || language.cache_dtype != "f32")
     throw ExportError(
-        "--context, --all-logits, --lora, --parallel and --states are for language models, and " +
-        options.files[0] + " is neither a folder with a config.json nor a .gguf file");
+        "--context, --all-logits, --cache-dtype, --lora, --parallel and --states are for language "
+        "models, and " +
+        is_other);
+  if (std::string recipe = options.quantize.recipe; !take_cache_recipe(recipe).empty())
+    throw ExportError("recipe " + options.quantize.recipe +
+                      " is for the caches of language models, and " + is_other);
   const bool sources =
       !options.kernels.empty() || !options.array.empty() || !options.header.empty();
   const bool imports = options.files.size() > 1 || is_exported_model(options.files[0]);
@@ -262,6 +271,7 @@ void add_language_options(Command& command, LanguageModelExport& choice) {
   command.flag(
       "--all-logits", choice.all_logits,
       "Language models: adds the method forward_all, which gives the logits of every token");
+  add_cache_dtype(command, choice.cache_dtype);
   command.option("--lora ADAPTER", choice.lora,
                  "Language models: a LoRA adapter, which is a folder of PEFT or a .gguf file");
   command.flag("--states", choice.states,

@@ -115,7 +115,7 @@ int64_t cache_bytes_of_token(const llm::Config& c) {
   int64_t caches = 0;
   for (int64_t i = 0; i < c.layers; ++i)
     caches += c.heads > 0 && !c.convolutional[static_cast<size_t>(i)] ? 2 : 0;
-  return caches * c.kv_heads * c.head_dim * static_cast<int64_t>(sizeof(float));
+  return caches * c.kv_heads * llm::bytes_of_row(c.cache, c.head_dim);
 }
 
 void print(std::ostream& out, const emit::Report& report, const llm::Config& config) {
@@ -158,6 +158,9 @@ void export_language_model(const std::string& path, const std::string& output,
   if (choice.quantization != nullptr) choice.quantization->add_to(written, stages);
   stages.begin("loading");
   const bool encodes = llm::is_encoder(path);
+  if (choice.cache_dtype != "f32" &&
+      (encodes || llm::is_image_model(path) || llm::is_seq2seq(path)))
+    throw ExportError(path + ": --cache-dtype is for models that only write");
   if (encodes || llm::is_image_model(path)) {
     if (choice.context || choice.all_logits || choice.states || choice.parallel)
       throw ExportError(path +
@@ -169,6 +172,7 @@ void export_language_model(const std::string& path, const std::string& output,
   }
   llm::LoadOptions load;
   load.capacity = choice.context.value_or(0), load.lora = choice.lora;
+  load.cache = llm::cache_type_named(choice.cache_dtype);
   if (choice.parallel) load.batch = *choice.parallel + (choice.states ? 1 : 0);
   if (llm::is_seq2seq(path)) {
     if (choice.states) throw ExportError(path + ": --states is for models that only write");

@@ -22,6 +22,7 @@ struct LanguageModelExport {
   std::optional<int64_t> context;  ///< positions of the caches; none: those of the model
   int64_t chunk = 512;
   std::string lora;  ///< an adapter; "": none
+  std::string cache_dtype = "f32";
   bool all_logits = false;
   bool states = false;  ///< adds the method `states`, for embeddings
   /// Caches for so many texts, whose tokens one call computes; and for one more with `states`.

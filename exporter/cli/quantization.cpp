@@ -227,7 +227,8 @@ struct Quantization::Parts {
 Option add_quantize_options(Command& command, QuantizeChoice& choice) {
   const Option recipe = command.option(
       "--recipe RECIPE", choice.recipe,
-      "Quantizes: int8, int8-weights, int8-dynamic, fp8, int4-g32, 8da4w, mixed, or a file");
+      "Quantizes: int8, int8-weights, int8-dynamic, fp8, int4-g32, 8da4w, mixed, or a file; "
+      "kv-int8 and kv-int4 quantize the caches of a language model");
   command.option("--calibrate DATA", choice.calibrate,
                  "Inputs that the recipe learns from: a .safetensors or .npy file, a folder of "
                  "pictures, or a .txt file for a language model");

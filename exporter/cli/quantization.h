@@ -25,6 +25,11 @@ struct QuantizeChoice {
   std::string evaluate;      ///< data for that; "": the calibration data
   bool sensitivity = false;  ///< with static activations: measure which nodes do harm
 };
+/// Adds --cache-dtype, for language models.
+void add_cache_dtype(Command& command, std::string& dtype);
+/// A recipe for the caches of a language model, "kv-int8" or "kv-int4", is none for its weights.
+/// Takes it away, and returns what caches shall hold: "int8"; "" for any other recipe.
+std::string take_cache_recipe(std::string& recipe);
 /// Returns the option of the recipe.
 Option add_quantize_options(Command& command, QuantizeChoice& choice);
 

@@ -26,8 +26,8 @@ Blocks& blocks() {
 
 }  // namespace
 
-Tensor lazy_zeros(const Ints& sizes) {
-  size_t bytes = sizeof(float);
+Tensor lazy_zeros(const Ints& sizes, DType dtype) {
+  auto bytes = static_cast<size_t>(size_bytes(dtype));
   for (const int64_t size : sizes) bytes *= static_cast<size_t>(size);
   void* const memory = std::calloc(1, bytes + slack + alignment);
   if (memory == nullptr)
@@ -45,7 +45,7 @@ Tensor lazy_zeros(const Ints& sizes) {
   });
   const std::lock_guard lock(blocks().mutex);
   blocks().versions[begin] = 0;
-  return Tensor::borrow(begin, DType::f32, sizes, owner);
+  return Tensor::borrow(begin, dtype, sizes, owner);
 }
 
 bool is_untouched(const Storage& storage) {

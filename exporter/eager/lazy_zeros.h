@@ -5,8 +5,8 @@
 
 namespace taper::eager {
 
-/// f32 zeros. Throws ExportError if there is no memory for them.
-Tensor lazy_zeros(const Ints& sizes);
+/// Throws ExportError if there is no memory for them.
+Tensor lazy_zeros(const Ints& sizes, DType dtype = DType::f32);
 
 /// Whether these are lazy zeros that no operator has written. To look at all of them instead would
 /// take longer than to trace a language model.

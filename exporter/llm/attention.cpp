@@ -41,23 +41,11 @@ std::vector<float> alibi_slopes(int64_t heads) {
   return slopes;
 }
 
-Cache::Cache(int64_t batch, int64_t heads, int64_t capacity, int64_t features)
-    : key(lazy_zeros({batch, heads, capacity, features})),
-      value(lazy_zeros({batch, heads, capacity, features})) {
-  set_names();
-}
-
-void Cache::write(const Tensor& keys, const Tensor& values, const Tensor& start,
-                  const Tensor& batch) {
-  key.copy_(cache_write(key, keys, start, batch));
-  value.copy_(cache_write(value, values, start, batch));
-}
-
 Attention::Attention(const Config& c, const Weights& weights, int64_t layer,
                      const AttentionOptions& options)
     : out(weights["out"], c.heads * c.head_dim, c.hidden, options.stored),
       sinks(sinks_of(weights, c.heads)),
-      cache(c.batch, c.kv_heads, c.capacity, c.head_dim),
+      cache(c.batch, c.kv_heads, c.capacity, c.head_dim, c.cache),
       config_(c),
       layer_(layer),
       options_(options) {
@@ -169,10 +157,11 @@ Tensor Attention::forward(const Tensor& x, const Step& step) {
   Heads heads = project(x);
   norm_heads(heads);
   const Rotation& rotation = step.rotation_of(config_, layer_);
-  const Tensor queries = by_temperature(rotate(heads.q.transpose(1, 2), rotation), step);
-  const Tensor keys = rotate(heads.k.transpose(1, 2), rotation);
-  cache.write(keys, heads.v.transpose(1, 2), step.start, step.batch);
-  const Tensor y = attend(queries, step);
+  const Tensor queries =
+      cache.turned(by_temperature(rotate(heads.q.transpose(1, 2), rotation), step));
+  const Tensor keys = cache.turned(rotate(heads.k.transpose(1, 2), rotation));
+  cache.write(keys, cache.turned(heads.v).transpose(1, 2), step.start, step.batch);
+  const Tensor y = cache.turned(attend(queries, step));
   return out(y.reshape({x.size(0), x.size(1), config_.heads * config_.head_dim}));
 }
 

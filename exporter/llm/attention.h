@@ -2,24 +2,11 @@
 #pragma once
 #include <memory>
 
-#include "taper/exporter/eager/lazy_zeros.h"
 #include "taper/exporter/llm/blocks.h"
+#include "taper/exporter/llm/cache.h"
 #include "taper/exporter/llm/step.h"
 
 namespace taper::llm {
-
-/// Keys and values of all positions so far: (batch, heads, capacity, features).
-class Cache : public nn::Module {
- public:
-  Cache(int64_t batch, int64_t heads, int64_t capacity, int64_t features);
-  Tensor key, value;
-  TAPER_LAYER(key, value)
-  /// Writes those of new tokens: (batch, heads, n, features). `batch` is that of a Step.
-  void write(const Tensor& keys, const Tensor& values, const Tensor& start,
-             const Tensor& batch = {});
-};
-
-using eager::lazy_zeros;
 
 /// How a checkpoint holds the projections of queries, keys and values.
 enum class Projections : uint8_t {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "taper/exporter/llm/cache_type.h"
 #include "taper/exporter/llm/rotary_config.h"
 
 namespace taper::llm {
@@ -74,8 +75,9 @@ struct Config {
   int64_t image_token = -1;  ///< whose places features of images take
 
   // ---- what the caller asks for ----
-  int64_t batch = 1;     ///< rows of the caches
-  int64_t capacity = 0;  ///< positions of the caches
+  int64_t batch = 1;                 ///< rows of the caches
+  int64_t capacity = 0;              ///< positions of the caches
+  CacheType cache = CacheType::f32;  ///< what self attention keeps
 
   /// Whether this is one of the families.
   bool is(std::initializer_list<const char*> families) const {

@@ -86,6 +86,7 @@ struct LoadOptions {
   int64_t batch = 1;
   std::string config = "config.json";  ///< the name of the configuration in a folder
   std::string lora;                    ///< an adapter (adapter.h); "": none
+  CacheType cache = CacheType::f32;    ///< of models whose positions are no bias of the scores
 };
 
 /// Sets what the caller asks for. Throws ExportError.

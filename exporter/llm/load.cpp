@@ -38,6 +38,13 @@ void apply(const LoadOptions& options, Config& config) {
   if (options.capacity > 0) config.capacity = options.capacity;
   if (options.most_capacity > 0) config.capacity = std::min(config.capacity, options.most_capacity);
   config.batch = options.batch;
+  config.cache = options.cache;
+  const bool jumps = config.window_jumps && config.window > 0 && config.capacity > config.window;
+  if (config.cache == CacheType::f32 || (config.distance_buckets == 0 && !jumps)) return;
+  throw ExportError(
+      jumps ? "caches must be f32 where windows jump; or ask for a context of at most " +
+                  std::to_string(config.window)
+            : "caches must be f32 in a model with a bias for each distance");
 }
 
 bool is_language_model(const std::string& path) {

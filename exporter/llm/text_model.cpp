@@ -75,7 +75,7 @@ void write_program(const std::string& path, const fs::path& program,
   LoadOptions load;
   load.capacity = options.context, load.lora = options.lora;
   if (options.context == 0) load.most_capacity = default_context;
-  load.batch = options.rows;
+  load.batch = options.rows, load.cache = options.cache_type;
   const Model model = llm::load(path, load);
   Exporter exporter;
   const std::vector<io::Asset> assets = text_assets(path, model.config);
@@ -110,6 +110,8 @@ class Keeper {
     std::string what =
         options.edit + '\n' + std::to_string(options.context) + ' ' + std::to_string(options.rows);
     if (!options.lora.empty()) what += ' ' + cache_.folder_of(options.lora, "").filename().string();
+    if (options.cache_type != CacheType::f32)
+      what += ' ' + cache_type_names()[static_cast<size_t>(options.cache_type)];
     for (const bool choice : {options.exact, options.draft, options.states})
       what += choice ? " 1" : " 0";
     folder_ = cache_.folder_of(path, what);
@@ -191,11 +193,12 @@ std::optional<LanguageModel> load_kept(const std::string& path, const TextModelO
 LanguageModel load_text_model(const std::string& path, const TextModelOptions& options) {
   begin(options, "loading");
   if (!is_language_model(path)) {
-    if (options.exact || options.context > 0 || !options.lora.empty() || options.before_passes)
-      throw ExportError(
-          path +
-          ": a program has the context, the exactness and the weights that it was "
-          "exported with; export it again, with --context, --exact, --lora or --recipe");
+    if (options.exact || options.context > 0 || !options.lora.empty() || options.before_passes ||
+        options.cache_type != CacheType::f32)
+      throw ExportError(path +
+                        ": a program has the context, the exactness and the weights that it was "
+                        "exported with; export it again, with --context, --exact, "
+                        "--cache-dtype, --lora or --recipe");
     return load_program(path, path, options);
   }
   if (std::optional<LanguageModel> kept = load_kept(path, options)) return std::move(*kept);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "taper/exporter/llm/cache_type.h"
 #include "taper/runtime/extension/llm/language_model.h"
 
 namespace taper::ir {
@@ -20,6 +21,7 @@ struct TextModelOptions {
   bool draft = false;   ///< for GenerateOptions::draft: the program gives the logits of guesses
   bool states = false;  ///< for embeddings: the program gives the states of tokens
   std::string lora;     ///< LoadOptions::lora
+  CacheType cache_type = CacheType::f32;  ///< LoadOptions::cache
   /// Texts that the caches hold, which the program takes together: see LanguageModel::rows.
   int64_t rows = 1;
   const Threads* threads = nullptr;
@@ -36,7 +38,8 @@ struct TextModelOptions {
 /// Loads a program, or makes one of the model's files and loads that. Weights stay in these files
 /// unless `before_passes` changes them. If the cache has a program of this model and these options,
 /// that one is loaded. A program has the context, the rows and the exactness that it was exported
-/// with, and takes no `lora` and no `before_passes`. Throws ExportError, which names the file.
+/// with, and takes no `lora`, no `cache_type` and no `before_passes`. Throws ExportError, which
+/// names the file.
 LanguageModel load_text_model(const std::string& path, const TextModelOptions& options = {});
 
 }  // namespace taper::llm

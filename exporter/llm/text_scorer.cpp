@@ -48,7 +48,7 @@ struct Traced : TextScorer::Parts {
     begin_stage(options, "loading");
     tokenizer = read_tokenizer(file);
     LoadOptions load;
-    load.most_capacity = options.window;
+    load.most_capacity = options.window, load.cache = options.cache_type;
     const Model model = llm::load(file, load);
     window = model.config.capacity, vocabulary = model.config.vocabulary;
     begin_stage(options, "tracing");
@@ -71,7 +71,9 @@ struct Traced : TextScorer::Parts {
 /// A program that `taper export` wrote.
 struct Exported : TextScorer::Parts {
   Exported(const std::string& file, const TextScorerOptions& options)
-      : model(load_text_model(file, {.exact = options.exact, .threads = options.threads})),
+      : model(load_text_model(file, {.exact = options.exact,
+                                     .cache_type = options.cache_type,
+                                     .threads = options.threads})),
         sequence(made(file, model)) {
     tokenizer = model.tokenizer(), window = std::min(options.window, model.context());
     // one token at a time where the program gives the logits of the last one alone

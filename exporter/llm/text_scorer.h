@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "taper/exporter/llm/cache_type.h"
 #include "taper/runtime/extension/llm/tokenizer.h"
 
 namespace taper {
@@ -16,6 +17,7 @@ namespace taper::llm {
 struct TextScorerOptions {
   bool exact = false;    ///< computes in f32 on de-quantized weights
   int64_t window = 512;  ///< the most tokens of a text
+  CacheType cache_type = CacheType::f32;
   const Threads* threads = nullptr;
   std::function<void(const std::string&)> stage;  ///< told what begins: loading, tracing, …
 };
@@ -24,7 +26,8 @@ struct TextScorerOptions {
 class TextScorer {
  public:
   /// Of a Hugging Face folder, a .gguf file, or a program (.taper). A program computes as it was
-  /// exported, so it takes no `exact`. Without its method `forward_all` it reads token by token.
+  /// exported, so it takes no `exact` and no `cache_type`. Without its method `forward_all` it
+  /// reads token by token.
   explicit TextScorer(const std::string& path, const TextScorerOptions& options = {});
   ~TextScorer();
 

@@ -58,6 +58,30 @@ TEST(taper_export, makes_a_program_of_a_language_model) {
   EXPECT_TRUE(std::filesystem::exists(program));
 }
 
+// Rows of 8 features take 32 bytes in f32. Blocks have 32 features.
+TEST(taper_export, gives_a_language_model_smaller_caches) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
+  const std::string program = tests::scratch_file("smollm.taper").string();
+  const auto bytes_with = [&](const char* command, const char* option, const char* value) {
+    const Outcome o = taper_command(command, folder.string(), "-o", program, option, value);
+    EXPECT_EQ(o.code, success) << o.err;
+    return o.out;
+  };
+  EXPECT_THAT(bytes_with("export", "--cache-dtype", "f16"), HasSubstr("192 B for each token"));
+  EXPECT_THAT(bytes_with("export", "--cache-dtype", "int8"), HasSubstr("408 B for each token"));
+  EXPECT_THAT(bytes_with("quantize", "--recipe", "kv-int8"), HasSubstr("408 B for each token"));
+  EXPECT_THAT(bytes_with("quantize", "--recipe", "kv-int4"), HasSubstr("216 B for each token"));
+  EXPECT_THAT(taper_command("inspect", program).out, HasSubstr("u8[1, 3, 256, 18]"));
+  EXPECT_THAT(taper_command("generate", program, "--prompt", "t1", "--cache-dtype", "int8").err,
+              HasSubstr("export it again, with --context, --exact, --cache-dtype"));
+  const Outcome encoder = taper_command("export", tests::golden_data("hf_tiny/bert").string(), "-o",
+                                        program, "--cache-dtype", "int8");
+  EXPECT_THAT(encoder.err, HasSubstr("--cache-dtype is for models that only write"));
+  const Outcome other = taper_command("quantize", tests::golden_data("pt2/lenet.pt2").string(),
+                                      "-o", program, "--recipe", "kv-int8");
+  EXPECT_THAT(other.err, HasSubstr("recipe kv-int8 is for the caches of language models"));
+}
+
 TEST(taper_generate, continues_a_text_with_a_program) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
   const llm::TalkingModel talking = llm::talking_model(folder);

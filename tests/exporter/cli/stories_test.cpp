@@ -29,9 +29,15 @@ TEST(stories, writes_the_text_of_its_authors) {
       "\"Lily, let's go to the park.\" Lily was sad and didn't know what to do. She said, \"I want "
       "to play with your ball, but I can't find it.\"\nLily was sad and didn't know what to do. ";
   const std::string begin = "Once upon a time";
-  for (const char* precision : {"--exact", "--greedy"})
-    EXPECT_EQ(generate(begin, "--greedy", precision)["text"].get<std::string>().substr(0, 300),
-              text.substr(0, 300));
+  for (const char* way : {"--exact", "--greedy", "--cache-dtype=f16", "--cache-dtype=bf16"})
+    EXPECT_EQ(generate(begin, "--greedy", way)["text"].get<std::string>().substr(0, 300),
+              text.substr(0, 300))
+        << way;
+  // with integers, rounding soon decides between two words that are about as likely
+  for (const char* way : {"--cache-dtype=int8", "--quantize=kv-int8"})
+    EXPECT_EQ(generate(begin, "--greedy", way)["text"].get<std::string>().substr(0, 200),
+              text.substr(0, 200))
+        << way;
 }
 
 TEST(stories, writes_what_llama2c_writes) {
@@ -60,15 +66,17 @@ TEST(stories, has_equal_texts_with_every_draft) {
   const std::vector<std::vector<std::string>> ways = {{"--greedy", "--seed=1"},
                                                       {"--temperature=0.8", "--seed=7"},
                                                       {"--temperature=1", "--top-k=5"}};
-  for (const std::vector<std::string>& way : ways) {
-    const json plain = generate("Lily and her dog", way[0], way[1]);
-    EXPECT_EQ(plain["steps"], plain["ids"].size());
-    for (const std::string& draft : {std::string("lookup"), model}) {
-      const json drafted = generate("Lily and her dog", way[0], way[1], "--draft", draft);
-      EXPECT_EQ(drafted["ids"], plain["ids"]) << draft;
-      EXPECT_LE(drafted["steps"], plain["steps"]);
+  for (const std::string dtype : {"f32", "int8", "int4"})
+    for (const std::vector<std::string>& way : ways) {
+      const std::string cache = "--cache-dtype=" + dtype;
+      const json plain = generate("Lily and her dog", way[0], way[1], cache);
+      EXPECT_EQ(plain["steps"], plain["ids"].size());
+      for (const std::string& draft : {std::string("lookup"), model}) {
+        const json drafted = generate("Lily and her dog", way[0], way[1], cache, "--draft", draft);
+        EXPECT_EQ(drafted["ids"], plain["ids"]) << draft;
+        EXPECT_LE(drafted["steps"], plain["steps"]);
+      }
     }
-  }
   // its own guesses are right, except where two tokens are about as likely
   const json drafted = generate("Lily and her dog", "--greedy", "--draft", model);
   EXPECT_LT(drafted["steps"].get<int>() * 2, static_cast<int>(drafted["ids"].size()));

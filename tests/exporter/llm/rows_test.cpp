@@ -20,8 +20,9 @@ Ids text(int64_t row, int64_t length) {
   return ids;
 }
 
-MemoryProgram program_of(const std::string& folder, int64_t texts, bool exact) {
-  const Model model = load(folder, {.capacity = capacity, .batch = texts});
+MemoryProgram program_of(const std::string& folder, int64_t texts, bool exact,
+                         CacheType cache = CacheType::f32) {
+  const Model model = load(folder, {.capacity = capacity, .batch = texts, .cache = cache});
   Exporter exporter;
   add_methods(exporter, *model.decoder, {.chunk = 8, .by_row = texts > 1});
   return MemoryProgram(exporter.write(ExportOptions{.exact = exact, .quiet = true}));
@@ -33,7 +34,8 @@ Tensor column(const Ids& ids) { return Tensor::from(ids, {static_cast<int64_t>(i
 /// A text in a program of its own.
 class Alone {
  public:
-  Alone(const std::string& folder, bool exact) : program_(program_of(folder, 1, exact)) {}
+  Alone(const std::string& folder, bool exact, CacheType cache)
+      : program_(program_of(folder, 1, exact, cache)) {}
   std::vector<float> read(const Ids& ids) {
     const Tensor logits = program_.execute("forward", {row_of(ids), list({position_})})[0];
     position_ += static_cast<int64_t>(ids.size());
@@ -46,10 +48,11 @@ class Alone {
 };
 
 /// Texts of different lengths come, go and come back.
-void expect_rows_as_alone(const std::string& folder, bool exact) {
-  MemoryProgram together = program_of(folder, rows, exact);
+void expect_rows_as_alone(const std::string& folder, bool exact, CacheType cache = CacheType::f32) {
+  MemoryProgram together = program_of(folder, rows, exact, cache);
   std::vector<std::unique_ptr<Alone>> alone;
-  for (int64_t row = 0; row < rows; ++row) alone.push_back(std::make_unique<Alone>(folder, exact));
+  for (int64_t row = 0; row < rows; ++row)
+    alone.push_back(std::make_unique<Alone>(folder, exact, cache));
   std::vector<int64_t> positions(rows, 0);
   const auto read = [&](int64_t row, const Ids& ids) {
     const auto at = static_cast<size_t>(row);
@@ -78,7 +81,7 @@ void expect_rows_as_alone(const std::string& folder, bool exact) {
   decode({1, 2, 0}, {18, 19, 20});
   // a new text in an old row
   positions[2] = 0;
-  alone[2] = std::make_unique<Alone>(folder, exact);
+  alone[2] = std::make_unique<Alone>(folder, exact, cache);
   read(2, text(1, 4));
   decode({0, 2}, {21, 22});
 }
@@ -93,6 +96,22 @@ TEST_P(rows_of, give_the_same_bits_as_a_text_alone) {
   const std::string folder = tests::formula_model(GetParam()).string();
   expect_rows_as_alone(folder, true);
   expect_rows_as_alone(folder, false);
+}
+
+TEST(rows, give_the_same_bits_as_a_text_alone_in_caches_of_fewer_bits) {
+  for (const char* family : {"smollm3", "gpt_oss"})
+    for (const CacheType cache :
+         {CacheType::f16, CacheType::bf16, CacheType::int8, CacheType::int4}) {
+      SCOPED_TRACE(std::string(family) + " " + cache_type_names()[static_cast<size_t>(cache)]);
+      expect_rows_as_alone(tests::formula_model(family).string(), false, cache);
+    }
+}
+
+TEST(caches, must_be_f32_where_scores_have_a_bias) {
+  const std::string folder = tests::formula_model("llama4_text").string();
+  EXPECT_EXPORT_ERROR(load(folder, {.capacity = 4096, .cache = CacheType::int8}),
+                      "caches must be f32 where windows jump; or ask for a context of at most ");
+  EXPECT_EXPORT_ERROR(cache_type_named("int3"), "they can be f32, f16, bf16, int8 or int4");
 }
 
 class rows_of_golden : public testing::TestWithParam<const char*> {};

@@ -162,6 +162,52 @@ TEST(text_model, guesses_for_another_one_until_it_is_cancelled) {
   EXPECT_EQ(draft->guess(text, 7, nullptr), guesses);
 }
 
+/// The two largest of these logits.
+struct Best {
+  explicit Best(Span<const float> logits) {
+    for (index_t i = 1; i < logits.size(); ++i)
+      if (logits[i] > logits[id]) id = i;
+    for (index_t i = 0; i < logits.size(); ++i)
+      if (i != id) margin = std::min(margin, logits[id] - logits[i]);
+  }
+  index_t id = 0;
+  float margin = std::numeric_limits<float>::infinity();
+};
+
+/// What a model with smaller caches says behind each token of a text that the model with caches in
+/// f32 writes: the same token, until the two best are closer than `least`.
+void expect_the_same_tokens(CacheType type, float least, size_t most_exceptions) {
+  const std::string stories = tests::test_data("../../examples/stories/stories260K.gguf").string();
+  TextModelOptions options;
+  options.context = 256, options.exact = true;
+  const LanguageModel plain = load_text_model(stories, options);
+  options.cache_type = type;
+  const LanguageModel small = load_text_model(stories, options);
+  EXPECT_EQ(plain.context(), small.context());
+  Sequence a = sequence_of(plain), b = sequence_of(small);
+  size_t exceptions = 0;
+  for (const char* prompt :
+       {"Once upon a time", "The dog said", "It was raining", "Lily and Tom"}) {
+    a.rewind(0), b.rewind(0);
+    std::vector<TokenId> ids = plain.tokenizer().encode(prompt);
+    for (int step = 0; step < 200; ++step) {
+      const Best want(a.append(span_of(ids)).value()), got(b.append(span_of(ids)).value());
+      if (want.margin < least) ++exceptions;
+      if (want.margin >= least) {
+        EXPECT_EQ(got.id, want.id) << prompt << ", " << step << ": " << want.margin;
+      }
+      ids = {static_cast<TokenId>(want.id)};
+    }
+  }
+  EXPECT_LE(exceptions, most_exceptions) << "of 800 tokens";
+}
+
+TEST(text_model, says_the_same_with_smaller_caches) {
+  expect_the_same_tokens(CacheType::f16, 0.01f, 4);
+  expect_the_same_tokens(CacheType::bf16, 0.05f, 20);
+  expect_the_same_tokens(CacheType::int8, 0.2f, 90);
+}
+
 TEST(text_model, says_what_a_model_lacks) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/llama3");
   EXPECT_EXPORT_ERROR(load_text_model(folder.string()),
