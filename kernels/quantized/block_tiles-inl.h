@@ -85,6 +85,27 @@ TAPER_INLINE F offset_at(const std::byte* scales, int unit, int v) {
   return m;
 }
 
+// What is prefetched of a part of each panel: the bytes that are read some time later. The
+// processor's own prefetch stops at the end of each page of 4 KB. Behind the end of the part
+// follows that of the next panel.
+struct Soon {
+  const std::byte *at, *end;
+  index_t jump;  // from the end to the next panel's part
+
+  TAPER_INLINE void begin(const std::byte* part, index_t bytes, index_t ahead, index_t next) {
+    at = part + ahead, end = part + bytes, jump = next - bytes;
+    if (at >= end) at += jump;
+  }
+  template <int bytes>
+  TAPER_INLINE void fetch() {
+    constexpr int line = 64;
+    TAPER_UNROLL
+    for (int i = 0; i < bytes; i += line) __builtin_prefetch(at + i);
+    at += bytes;
+    if (at == end) at += jump;
+  }
+};
+
 // Products of some rows of x with `vectors` vectors of rows of w, which may lie in two panels.
 template <Layout layout, int rows, int vectors>
 struct Tile {
@@ -93,7 +114,11 @@ struct Tile {
   static constexpr PanelFormat format = panel_format(layout);
   static constexpr int panels = (vectors + vectors_of_panel - 1) / vectors_of_panel;
 
+  // Few rows compute faster than memory gives weights.
+  static constexpr bool prefetches = rows <= 2;
+
   const std::byte *values[panels], *scales[panels];
+  Soon soon_values[panels], soon_scales[panels];
   int v0;  // the first vector in its panel
   const int8_t* x[rows];
   const RoundedUnit* of_x[rows];
@@ -147,17 +172,16 @@ struct Tile {
       }
     }
   }
-  // Few rows compute faster than memory gives weights. The processor's own prefetch stops at the
-  // end of each page of 4 KB, so that of the next page begins here.
-  TAPER_INLINE void prefetch() const {
-    constexpr int ahead = 2048, line = 64;
+  TAPER_INLINE void prefetch_values() {
     TAPER_UNROLL
-    for (int p = 0; p < panels; ++p) TAPER_UNROLL
-    for (int at = 0; at < format.value_bytes; at += line)
-      __builtin_prefetch(values[p] + ahead + at);
+    for (int p = 0; p < panels; ++p) soon_values[p].template fetch<format.value_bytes>();
+  }
+  TAPER_INLINE void prefetch_scales() {
+    TAPER_UNROLL
+    for (int p = 0; p < panels; ++p) soon_scales[p].template fetch<format.scale_bytes>();
   }
   TAPER_INLINE void unit(int unit) {
-    if constexpr (rows <= 2) prefetch();
+    if constexpr (prefetches) prefetch_values();
     begin<0>();
     add_group<0>(), add_group<1>(), add_group<2>(), add_group<3>();
     if constexpr (V::has_halves) end<0, 0>(unit), begin<1>();
@@ -174,16 +198,27 @@ struct Tile {
   TAPER_INLINE void run(const BlockMatrix& w, index_t panel, const RoundedRows& rounded,
                         index_t row, int first_vector, float* to) {
     v0 = first_vector;
+    const index_t bytes = panel_bytes(layout, w.depth), blocks = w.units() / format.units,
+                  value_bytes = w.units() * format.value_bytes;
     TAPER_UNROLL
-    for (int p = 0; p < panels; ++p)
-      values[p] = values_of(w, panel + p), scales[p] = scales_of(w, panel + p);
+    for (int p = 0; p < panels; ++p) {
+      values[p] = w.data + (panel + p) * bytes, scales[p] = values[p] + value_bytes;
+      if constexpr (prefetches) {
+        constexpr index_t ahead = 3072;  // of values; of scales as long before they are read
+        soon_values[p].begin(values[p], value_bytes, ahead, panels * bytes);
+        soon_scales[p].begin(scales[p], blocks * format.scale_bytes,
+                             ahead / (format.units * format.value_bytes) * format.scale_bytes,
+                             panels * bytes);
+      }
+    }
     TAPER_UNROLL
     for (int r = 0; r < rows; ++r) {
       x[r] = rounded.value(row + r, 0), of_x[r] = &rounded.unit(row + r, 0);
       TAPER_UNROLL
       for (int v = 0; v < vectors; ++v) y[r][v] = Lanes::all(0);
     }
-    for (index_t blocks = w.units() / format.units; blocks > 0; --blocks) {
+    for (index_t left = blocks; left > 0; --left) {
+      if constexpr (prefetches) prefetch_scales();
       for (int u = 0; u < format.units; ++u) unit(u);
       TAPER_UNROLL
       for (int p = 0; p < panels; ++p) scales[p] += format.scale_bytes;
