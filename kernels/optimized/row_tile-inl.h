@@ -22,10 +22,11 @@ void turn(const float* from, index_t stride, index_t columns, index_t depth,
     for (index_t j = 0; j < lanes; ++j) turned[k][j] = j < columns ? from[k + j * stride] : 0;
 }
 
-template <int rows>
-void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, index_t a_row,
-              index_t a_column, const float* HWY_RESTRICT b, index_t b_column, index_t columns,
-              float* HWY_RESTRICT c, index_t c_row) {
+// `unit`: a_column is 1. Then places of `a` have addresses that differ by constants.
+template <int rows, bool unit>
+void row_tile_along(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, index_t a_row,
+                    index_t a_column, const float* HWY_RESTRICT b, index_t b_column,
+                    index_t columns, float* HWY_RESTRICT c, index_t c_row) {
   constexpr int step = 16;  // one cache line of each column
   alignas(64) float copy[step][lanes];
   for (index_t begin = 0; begin == 0 || begin < columns; begin += lanes) {
@@ -42,10 +43,13 @@ void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, i
       for (int r = 0; r < rows; ++r) sum[r] = broadcast(0);
       for (index_t k = first; k < stop; k += step) {
         const index_t here = stop - k < step ? stop - k : step;
+        const float* here_in_a[rows];
+        TAPER_UNROLL
+        for (int r = 0; r < rows; ++r) here_in_a[r] = a + r * a_row + (unit ? k : k * a_column);
         const auto multiply = [&](index_t i, Vec column) HWY_ATTR {
           TAPER_UNROLL
           for (int r = 0; r < rows; ++r)
-            sum[r] = multiply_add(broadcast(a[r * a_row + (k + i) * a_column]), column, sum[r]);
+            sum[r] = multiply_add(broadcast(here_in_a[r][unit ? i : i * a_column]), column, sum[r]);
         };
         if (here == step && width == lanes) {
           TAPER_UNROLL
@@ -71,6 +75,14 @@ void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, i
         store_first(total[r], c + r * c_row + j, width);
     }
   }
+}
+
+template <int rows>
+void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, index_t a_row,
+              index_t a_column, const float* HWY_RESTRICT b, index_t b_column, index_t columns,
+              float* HWY_RESTRICT c, index_t c_row) {
+  const auto run = a_column == 1 ? row_tile_along<rows, true> : row_tile_along<rows, false>;
+  run(depth, depth_block, a, a_row, a_column, b, b_column, columns, c, c_row);
 }
 
 }  // namespace
