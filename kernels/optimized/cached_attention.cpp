@@ -214,16 +214,31 @@ class Rows {
         widen_small<level>(dtypes_of<S>::dtype, features, from + i * features, to + i * row);
     return {to, row, 1};
   }
+  /// Few queries compute faster than memory gives rows. The processor's own prefetch stops at the
+  /// end of each page of 4 KB.
+  void prefetch(const S* from, const portable::HeadSteps& steps, index_t at, index_t n) const {
+    constexpr index_t line = 64 / sizeof(S);
+    from += at * steps.row;
+    for (index_t i = 0; i < n * steps.row; i += line) __builtin_prefetch(from + i, 0, 2);
+  }
+
+  // A single query takes a few keys at a time, which then lie in the first cache. Meanwhile their
+  // values are on their way.
   void multiply_keys(index_t at, index_t n, const Buffers& to) const {
-    const Operand keys = read(key_, plan_.key, at, n, plan_.features, to.read);
-    Gemm g;
-    g.m = count_, g.k = plan_.features, g.n = n;
-    g.a = query_, g.a_column = plan_.query.feature;
-    g.a_row = plan_.one_query ? plan_.query.head : plan_.query.row;
-    g.b = keys.data, g.b_row = keys.feature, g.b_column = keys.row;
-    g.c = to.scores, g.c_row = round_up(n, lanes);
-    g.alpha = call_.scale;
-    run_gemm(microkernels<level>(), plan_.scores, g, to.gemm, nullptr);
+    const index_t at_once = plan_.one_query ? 64 : n;
+    for (index_t j = 0; j < n; j += at_once) {
+      const index_t count = smaller(at_once, n - j);
+      if (plan_.one_query) prefetch(value_, plan_.value, at + j, count);
+      const Operand keys = read(key_, plan_.key, at + j, count, plan_.features, to.read);
+      Gemm g;
+      g.m = count_, g.k = plan_.features, g.n = count;
+      g.a = query_, g.a_column = plan_.query.feature;
+      g.a_row = plan_.one_query ? plan_.query.head : plan_.query.row;
+      g.b = keys.data, g.b_row = keys.feature, g.b_column = keys.row;
+      g.c = to.scores + j, g.c_row = round_up(n, lanes);
+      g.alpha = call_.scale;
+      run_gemm(microkernels<level>(), plan_.scores, g, to.gemm, nullptr);
+    }
   }
   void multiply_values(index_t at, index_t n, const Buffers& from, float* to) const {
     const Operand values = read(value_, plan_.value, at, n, plan_.values, from.read);
