@@ -1,9 +1,11 @@
 #include "taper/runtime/extension/llm/chat.h"
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "taper/runtime/extension/llm/failure.h"
+#include "taper/runtime/extension/llm/session_file.h"
 
 namespace taper::llm {
 namespace {
@@ -12,6 +14,23 @@ std::string json_of(const std::vector<ChatMessage>& messages) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const ChatMessage& m : messages) pairs.emplace_back(m.role, m.content);
   return messages_json(pairs);
+}
+
+// What `json_of` wrote, in a file that may come from anywhere.
+std::optional<std::vector<ChatMessage>> messages_of(std::string_view text) {
+  using nlohmann::json;
+  const auto is_shallow = [](int depth, json::parse_event_t, const json&) { return depth <= 2; };
+  const json parsed = json::parse(text, is_shallow, /*allow_exceptions=*/false);
+  if (!parsed.is_array()) return std::nullopt;
+  std::vector<ChatMessage> messages;
+  for (const json& m : parsed) {
+    if (!m.is_object() || m.size() != 2) return std::nullopt;
+    const auto role = m.find("role"), content = m.find("content");
+    if (role == m.end() || content == m.end() || !role->is_string() || !content->is_string())
+      return std::nullopt;
+    messages.push_back({role->get<std::string>(), content->get<std::string>()});
+  }
+  return messages;
 }
 
 const std::string no_text;
@@ -122,6 +141,36 @@ void Chat::rewind(size_t count) {
 void Chat::clear(const std::string& system) {
   rewind(0);
   if (!system.empty()) parts_->history.push_back({"system", system});
+}
+
+Result<Chat> Chat::fork(std::string* message) {
+  parts_->end_turn();
+  Result<Sequence> sequence = parts_->sequence.fork(message);
+  if (!sequence.ok()) return sequence.error();
+  Chat made(std::make_unique<Parts>(std::move(sequence.value())));
+  made.parts_->options = parts_->options, made.parts_->history = parts_->history;
+  return made;
+}
+
+Error Chat::save(const std::string& path, std::string* message) {
+  parts_->end_turn();
+  const Error e = parts_->sequence.save(path, json_of(parts_->history));
+  if (e != Error::ok && message != nullptr) *message = parts_->sequence.message();
+  return e;
+}
+
+Error Chat::restore(const std::string& path, std::string* message) {
+  std::string why;
+  Result<SessionFile> file = open_session_file(path, why);
+  std::optional<std::vector<ChatMessage>> history;
+  if (file.ok()) history = messages_of(file->note);
+  if (file.ok() && !history) why = path + ": it holds no conversation";
+  if (message != nullptr) *message = why;
+  if (!history) return Error::invalid_argument;
+  parts_->end_turn();
+  parts_->history = std::move(*history);
+  if (parts_->sequence.restore(file.value()) != Error::ok) parts_->sequence.rewind(0);
+  return Error::ok;
 }
 
 ChatAnswer::~ChatAnswer() {

@@ -65,6 +65,15 @@ class Chat {
   /// Begins anew. The first message tells the model who it is; empty: there is none.
   void clear(const std::string& system = "");
 
+  /// Another conversation with the same options that goes on from here: `Sequence::fork`.
+  Result<Chat> fork(std::string* message = nullptr);
+  /// Writes the conversation to a file, whole or not at all. `options` are not part of it.
+  Error save(const std::string& path, std::string* message = nullptr);
+  /// Goes on with a conversation that `save` wrote, in another process, too. If another model wrote
+  /// it, or other options of this one, the next `say` reads the conversation anew.
+  /// invalid_argument: the file is damaged; then nothing is changed.
+  Error restore(const std::string& path, std::string* message = nullptr);
+
   const LanguageModel& model() const;
 
  private:

@@ -206,6 +206,14 @@ bool Generation::step() {
 }
 bool Generation::reads_prompt() const { return parts_->reads_prompt(); }
 
+void Generation::share_prompt(Sequence& from) {
+  Parts& p = *parts_;
+  if (p.finish != Finish::none || !p.reads_prompt()) return;
+  const int64_t known = from.known_prefix(span_of(p.all)), own = p.sequence.position();
+  if (known <= own || p.sequence.take_prefix(from, known) == 0) return;
+  p.statistics.cached_tokens += known - own;
+}
+
 void step_each(Span<Generation* const> answers) {
   std::vector<Generation::Parts*> together;
   std::vector<NextToken> next;

@@ -78,6 +78,9 @@ class Generation {
   bool step();
   /// Whether the next step reads a piece of the prompt. Else it is that of a single token.
   bool reads_prompt() const;
+  /// Takes over what another sequence of the model has read of the prompt, if that is more. Between
+  /// two steps, and before the answer begins.
+  void share_prompt(Sequence& from);
   /// The text that the last step added, in whole characters. Often empty: a step may read the
   /// prompt, or its text may wait for the rest of a character or of a stop string.
   std::string_view piece() const;

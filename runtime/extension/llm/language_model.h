@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "taper/runtime/extension/llm/text_parts.h"
@@ -58,6 +59,7 @@ class LanguageModel {
 };
 
 class Sequence;
+struct SessionFile;
 
 /// A token that a sequence takes together with others.
 struct NextToken {
@@ -112,15 +114,38 @@ class Sequence {
   /// Forgets all tokens from `position` on. Models that remember more than a cache, such as LFM2
   /// and Mamba, forget all: look at `position()` afterwards.
   void rewind(int64_t position);
-  /// Forgets what differs from `prompt`. At least the last token of `prompt` is left to be read,
-  /// because its logits are wanted. Returns how many tokens need not be read again.
+  /// How many tokens of `prompt` need not be read again. At least the last one is left to be read,
+  /// because its logits are wanted.
+  int64_t known_prefix(Span<const TokenId> prompt) const;
+  /// Forgets what differs from `prompt`. Returns `known_prefix`, or 0 if all had to be forgotten.
   int64_t keep_prefix(Span<const TokenId> prompt);
+
+  /// Another sequence that has read the same tokens. The two go on apart. They share the memory of
+  /// what they have read where the system can share pages (Linux, Android 11); else it is copied.
+  /// Errors: as `create`.
+  Result<Sequence> fork(std::string* message = nullptr);
+  /// Forgets all, and takes over the first `count` tokens that another sequence of the model has
+  /// read, in the same way. Returns how many. 0: there is nothing to take, or the model cannot
+  /// rewind and `count` is not all; then nothing is forgotten. No other thread may use the two
+  /// meanwhile.
+  int64_t take_prefix(Sequence& from, int64_t count);
+
+  /// Writes the tokens and the caches to a file, and a note of the application. The file is written
+  /// whole or not at all. It takes the memory of the tokens, about `model().cache_bytes()` for a
+  /// full context.
+  Error save(const std::string& path, std::string_view note = {});
+  /// Forgets all, and takes over what `save` wrote, in another process, too. Nothing is read again.
+  /// Errors: invalid_argument if the file is damaged, or another program wrote it; then nothing is
+  /// changed.
+  Error restore(const std::string& path);
 
   /// Why the last call failed.
   const std::string& message() const;
 
  private:
+  friend class Chat;
   struct Parts;
+  Error restore(const SessionFile& file);
   explicit Sequence(std::unique_ptr<Parts> parts);
   static void decode(Span<NextToken* const> tokens);
 

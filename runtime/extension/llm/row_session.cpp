@@ -64,6 +64,7 @@ class RowSession::Memory {
     if (session_) (void)session_->close();
   }
 
+  Session& session() { return *session_; }
   Method create(Module& module, const std::string& name) {
     const Result<ModuleRequirements> needed = module.requirements(name);
     if (!needed.ok()) throw Failure{needed.error(), module.message()};
@@ -102,6 +103,10 @@ int64_t RowSession::take_row() {
 void RowSession::give_back(int64_t row) {
   const std::lock_guard lock(taking_);
   taken_[static_cast<size_t>(row)] = false;
+}
+
+Session& RowSession::session() {
+  return memory_ != nullptr ? memory_->session() : module_.session();
 }
 
 RowMethod& RowSession::method(const std::string& name) {

@@ -37,6 +37,7 @@ class RowSession {
   int64_t take_row();
   void give_back(int64_t row);
 
+  Session& session();
   /// Made when it is asked for. Throws Failure. One thread at a time is here, or in the module.
   RowMethod& method(const std::string& name);
 

@@ -5,42 +5,10 @@
 #include "taper/runtime/core/dense_copy.h"
 #include "taper/runtime/extension/llm/failure.h"
 #include "taper/runtime/extension/llm/language_model.h"
-#include "taper/runtime/extension/llm/language_model_parts.h"
+#include "taper/runtime/extension/llm/sequence_parts.h"
 #include "taper/runtime/extension/module/message.h"
 
 namespace taper::llm {
-
-struct Sequence::Parts {
-  explicit Parts(const LanguageModel& of)
-      : model(of),
-        row(of.parts_->take_row()),
-        forward(of.parts_->method(row.session(), method_name)) {}
-
-  Error fail(Error error, std::string why) { return message = std::move(why), error; }
-  Error run(RowMethod& with, Span<const TokenId> ids, const std::atomic<bool>* cancel, bool keeps);
-  Error keep_results(const Method& of, index_t row);
-  void forget_unfinished();
-  Error require_room(index_t count);
-  Error require_in_vocabulary(TokenId id);
-  /// A method that gives rows of every token.
-  struct Extra {
-    const char *name, *rows;
-    RowMethod* method;  ///< when it was asked for
-  };
-  RowMethod* find(Extra& extra);
-  int64_t chunk_of(Extra& extra) { return find(extra) == nullptr ? 0 : extra.method->chunk; }
-  Result<Span<float>> append(Extra& extra, Span<const TokenId> ids,
-                             const std::atomic<bool>* cancel);
-  Span<float> kept() { return {results.data(), static_cast<index_t>(results.size())}; }
-
-  LanguageModel model;
-  TakenRow row;
-  RowMethod& forward;
-  Extra all{all_logits_name, "logits", nullptr}, states{states_name, "states", nullptr};
-  std::vector<TokenId> tokens;
-  std::vector<float> results;  ///< the logits or states that the last call gave
-  std::string message;
-};
 
 // Reads at most a chunk. Keeps the results if they are wanted.
 Error Sequence::Parts::run(RowMethod& with, Span<const TokenId> ids,
@@ -215,22 +183,5 @@ Result<Span<float>> Sequence::append_states(Span<const TokenId> ids,
   return parts_->append(parts_->states, ids, cancel);
 }
 int64_t Sequence::states_chunk() { return parts_->chunk_of(parts_->states); }
-
-void Sequence::rewind(int64_t position) {
-  std::vector<TokenId>& tokens = parts_->tokens;
-  if (position >= static_cast<int64_t>(tokens.size())) return;
-  tokens.resize(parts_->model.text().rewinds && position > 0 ? static_cast<size_t>(position) : 0);
-}
-
-int64_t Sequence::keep_prefix(Span<const TokenId> prompt) {
-  const std::vector<TokenId>& tokens = parts_->tokens;
-  const auto most = static_cast<size_t>(prompt.size() > 0 ? prompt.size() - 1 : 0);
-  size_t equal = 0;
-  while (equal < std::min(tokens.size(), most) &&
-         tokens[equal] == prompt[static_cast<index_t>(equal)])
-    ++equal;
-  rewind(static_cast<int64_t>(equal));
-  return position();
-}
 
 }  // namespace taper::llm

@@ -1,0 +1,142 @@
+#include "taper/runtime/extension/llm/session_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "taper/runtime/extension/llm/row_caches.h"
+#include "taper/runtime/extension/module/new_file.h"
+#include "taper/runtime/program/format.h"
+#include "taper/runtime/program/tables.h"
+
+namespace taper::llm {
+namespace {
+
+constexpr char session_magic[8] = {'T', 'A', 'P', 'R', 'S', 'E', 'S', 'S'};
+constexpr uint64_t session_version = 1;
+
+// Writes pieces of any size behind the header, and sums them up.
+class Body {
+ public:
+  explicit Body(NewFile& file) : file_(file) { buffer_.reserve(buffer_bytes); }
+
+  void add(Span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const index_t count = std::min(bytes.size(), room());
+      buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + count);
+      bytes = bytes.part(count, bytes.size() - count);
+      if (room() == 0) flush();
+    }
+  }
+  // False: not all could be written.
+  bool finish() { return flush(), good_; }
+  uint64_t checksum() const { return checksum_; }
+
+ private:
+  static constexpr size_t buffer_bytes = size_t{1} << 20;  // whole words, as the checksum wants
+  index_t room() const { return static_cast<index_t>(buffer_bytes - buffer_.size()); }
+  void flush() {
+    good_ = good_ && file_.write(place_, buffer_.data(), buffer_.size());
+    checksum_ = taper::checksum(buffer_, checksum_);
+    place_ += buffer_.size();
+    buffer_.clear();
+  }
+
+  NewFile& file_;
+  std::vector<std::byte> buffer_;
+  size_t place_ = sizeof(SessionHeader);
+  uint64_t checksum_ = checksum_of_nothing;
+  bool good_ = true;
+};
+
+Span<const std::byte> bytes_of(const void* data, size_t size) {
+  return {static_cast<const std::byte*>(data), static_cast<index_t>(size)};
+}
+
+// "": the header and the size of the file fit each other.
+std::string damage(const SessionHeader& h, size_t rest) {
+  if (std::memcmp(h.magic, session_magic, sizeof h.magic) != 0) return "it is no session";
+  if (h.version != session_version)
+    return "it is a session of version " + std::to_string(h.version) + "; this is version " +
+           std::to_string(session_version);
+  const bool fits = h.tokens <= rest / sizeof(TokenId) &&
+                    h.note_bytes <= rest - h.tokens * sizeof(TokenId) &&
+                    h.cache_bytes == rest - h.tokens * sizeof(TokenId) - h.note_bytes;
+  return fits && h.reserved == 0 ? "" : "it is damaged: its parts do not fit its size";
+}
+
+}  // namespace
+
+uint64_t identity_of(const Program& program) {
+  using internal::span_of;
+  const format::Program& table = program.table();
+  const auto& view = program.data().view;
+  uint64_t h = checksum_of_nothing;
+  const auto add = [&](const void* data, size_t size) { h = checksum(bytes_of(data, size), h); };
+  const auto add_number = [&](uint64_t number) { add(&number, sizeof number); };
+  const auto add_text = [&](const flatbuffers::String* text) {
+    if (text != nullptr) add_number(text->size()), add(text->data(), text->size());
+  };
+  if (table.targets() != nullptr)
+    for (const format::Target* target : *table.targets()) add_number(target->exact());
+  for (const format::Segment& s : span_of(table.segments()))
+    if (s.kind() == format::SegmentKind::constants) add_number(s.checksum());
+  for (index_t i = 0; i < view.constants.size(); ++i) {
+    const format::Constant& c = view.constants[i];
+    add_text(c.path()), add_text(c.slot());
+    if (c.content_hash() != nullptr) add(c.content_hash()->data(), c.content_hash()->size());
+  }
+  for (index_t i = 0; i < view.states.size(); ++i) {
+    const format::State& s = view.states[i];
+    add_text(s.path()), add_number(static_cast<uint64_t>(s.dtype()));
+    const Span<const int64_t> sizes = span_of(s.sizes());
+    for (index_t d = 0; d < sizes.size(); ++d)
+      if (d != rows_dim && d != context_dim) add_number(static_cast<uint64_t>(sizes[d]));
+  }
+  return h;
+}
+
+Result<SessionFile> open_session_file(const std::string& path, std::string& why) {
+  const auto fail = [&](const std::string& what) {
+    return why = path + ": " + what, Error::invalid_argument;
+  };
+  SessionFile session;
+  if (!session.file.open(path, why)) return Error::invalid_argument;
+  const Span<const std::byte> all = session.file.bytes();
+  SessionHeader header{};
+  if (static_cast<size_t>(all.size()) < sizeof header) return fail("it is no session");
+  std::memcpy(&header, all.data(), sizeof header);
+  const Span<const std::byte> body = all.part(sizeof header, all.size() - index_t{sizeof header});
+  if (const std::string what = damage(header, static_cast<size_t>(body.size())); !what.empty())
+    return fail(what);
+  if (checksum(body) != header.checksum) return fail("it is damaged: its checksum is wrong");
+  session.program = header.program;
+  session.tokens = {reinterpret_cast<const TokenId*>(body.data()),
+                    static_cast<index_t>(header.tokens)};
+  session.note = {reinterpret_cast<const char*>(session.tokens.end()), header.note_bytes};
+  session.caches = {body.end() - header.cache_bytes, static_cast<index_t>(header.cache_bytes)};
+  return session;
+}
+
+Error write_session_file(const std::string& path, uint64_t program, Span<const TokenId> tokens,
+                         std::string_view note, const RowCaches& caches, std::string& why) {
+  const int64_t count = tokens.size();
+  SessionHeader header{};
+  std::memcpy(header.magic, session_magic, sizeof header.magic);
+  header.version = session_version, header.program = program;
+  header.tokens = static_cast<uint64_t>(count), header.note_bytes = note.size();
+  header.cache_bytes = caches.bytes(count);
+  NewFile file(path);
+  Body body(file);
+  body.add(bytes_of(tokens.data(), static_cast<size_t>(count) * sizeof(TokenId)));
+  body.add(bytes_of(note.data(), note.size()));
+  for (const RowCaches::Run& run : caches.runs()) body.add(run.of(count));
+  const bool written = body.finish();
+  header.checksum = body.checksum();
+  if (written && file.write(0, &header, sizeof header) && file.finish()) return Error::ok;
+  why = path + ": it cannot be written";
+  return Error::invalid_argument;
+}
+
+}  // namespace taper::llm

@@ -1,0 +1,38 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+
+#include "taper/runtime/core/span.h"
+
+namespace taper {
+
+/// Pages of memory that several places of a process begin with. A place that writes to one of them
+/// gets a copy of that page, so the others do not see the change.
+///
+/// Linux has such pages, and Android from version 11 on. Elsewhere `create` gives none, and the
+/// caller copies instead.
+class SharedPages {
+ public:
+  /// nullptr: the system has none.
+  static std::unique_ptr<SharedPages> create();
+  SharedPages(const SharedPages&) = delete;
+  ~SharedPages();
+
+  /// The size of a page. Places and sizes below are multiples of it.
+  static size_t page_bytes();
+  size_t size_bytes() const { return size_; }
+  /// Adds a copy of these pages behind the others. False: there is no memory for it.
+  bool append(Span<const std::byte> pages);
+  /// Puts the pages from `offset` on in the place of those of a Region. False: the system refuses,
+  /// and the place is as it was.
+  bool put(size_t offset, Span<std::byte> place) const;
+  /// Puts zeros in the place of pages of a Region. They take no memory until they are used.
+  static bool clear(Span<std::byte> place);
+
+ private:
+  explicit SharedPages(int file) : file_(file) {}
+  const int file_;
+  size_t size_ = 0;
+};
+
+}  // namespace taper

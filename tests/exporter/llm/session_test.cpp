@@ -1,0 +1,423 @@
+// Sequences that fork, rewind, and are kept in files, beside sequences that read everything anew.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "taper/exporter/llm/text_model.h"
+#include "taper/runtime/extension/llm/chat.h"
+#include "taper/tests/exporter/llm/formula_model.h"
+#include "taper/tests/exporter/llm/talking_model.h"
+
+namespace taper::llm {
+namespace {
+
+using testing::HasSubstr;
+
+using Logits = std::vector<float>;
+
+LanguageModel loaded(const std::string& folder, int64_t rows, int64_t context) {
+  TextModelOptions options;
+  options.rows = rows, options.context = context;
+  return load_text_model(folder, options);
+}
+
+std::string folder_of(const char* name) {
+  const std::filesystem::path folder = tests::formula_model(name);
+  std::ofstream(folder / "tokenizer.json") << word_tokenizer(48);
+  return folder.string();
+}
+
+LanguageModel family(const char* name, int64_t rows, int64_t context = 60) {
+  return loaded(folder_of(name), rows, context);
+}
+
+LanguageModel stories() {
+  return load_text_model(tests::test_data("../../examples/stories/stories260K.gguf").string());
+}
+
+Ids prompt(int which, int64_t length) {
+  Ids ids;
+  for (int64_t i = 0; i < length; ++i)
+    ids.push_back(static_cast<TokenId>(2 + (i * 11 + which * 7) % 45));
+  return ids;
+}
+
+Span<const TokenId> span_of(const Ids& ids) {
+  return {ids.data(), static_cast<index_t>(ids.size())};
+}
+
+Logits append(Sequence& to, const Ids& ids) {
+  Result<Span<float>> logits = to.append(span_of(ids));
+  EXPECT_TRUE(logits.ok()) << to.message();
+  return logits.ok() ? Logits(logits->begin(), logits->end()) : Logits();
+}
+
+/// The logits behind texts of a sequence that has read nothing else.
+Logits anew(const LanguageModel& model, const std::vector<Ids>& texts) {
+  Sequence sequence = Sequence::create(model).value();
+  Logits last;
+  for (const Ids& ids : texts)
+    if (!ids.empty()) last = append(sequence, ids);
+  return last;
+}
+
+Ids operator+(Ids a, const Ids& b) { return a.insert(a.end(), b.begin(), b.end()), a; }
+
+struct Case {
+  const char* name;
+  int64_t rows;
+  int64_t read;  ///< tokens that sequences share
+};
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.name << ' ' << c.rows;
+}
+
+class sequence : public testing::TestWithParam<Case> {
+ protected:
+  LanguageModel load(int64_t rows, int64_t room) const {
+    return loaded(folder_, rows, GetParam().read + room);
+  }
+  Ids shared() const { return prompt(0, GetParam().read); }
+  const std::string folder_ = folder_of(GetParam().name);
+  const LanguageModel model_ = load(GetParam().rows, 40);
+};
+// The long ones share pages.
+INSTANTIATE_TEST_SUITE_P(families, sequence,
+                         testing::Values(Case{"smollm3", 1, 20}, Case{"smollm3", 4, 20},
+                                         Case{"smollm3", 1, 1100}, Case{"smollm3", 3, 1100},
+                                         Case{"smollm3", 4, 984}, Case{"gpt_oss", 4, 700},
+                                         Case{"rwkv", 1, 20}, Case{"mamba2", 4, 20},
+                                         Case{"llama4_text", 1, 20}),
+                         [](const auto& info) {
+                           return info.param.name + ("_" + std::to_string(info.param.rows)) + "_" +
+                                  std::to_string(info.param.read);
+                         });
+
+TEST_P(sequence, forks_into_texts_that_go_on_apart) {
+  Sequence first = Sequence::create(model_).value();
+  append(first, shared());
+  Sequence second = first.fork().value();
+  EXPECT_EQ(second.tokens(), shared());
+  const Logits of_first = append(first, {3, 4, 5});
+  Sequence third = first.fork().value(), fourth = second.fork().value();
+  EXPECT_EQ(append(second, {7, 8}), anew(model_, {shared(), {7, 8}}));
+  EXPECT_EQ(append(third, {9}), anew(model_, {shared(), {3, 4, 5}, {9}}));
+  EXPECT_EQ(append(fourth, {3, 4, 5}), of_first);
+  EXPECT_EQ(of_first, anew(model_, {shared(), {3, 4, 5}}));
+}
+
+TEST_P(sequence, rewinds_beside_its_forks) {
+  const int64_t back = model_.text().rewinds ? GetParam().read * 2 / 3 : 0;
+  const Ids kept = prompt(0, back), more = prompt(5, 30);
+  Sequence first = Sequence::create(model_).value();
+  append(first, shared());
+  Sequence second = first.fork().value(), third = first.fork().value();
+  first.rewind(back);
+  second.rewind(0);
+  EXPECT_EQ(append(first, more), anew(model_, {kept, more}));
+  EXPECT_EQ(append(second, more), anew(model_, {more}));
+  EXPECT_EQ(append(third, more), anew(model_, {shared(), more}));
+  Sequence fourth = first.fork().value();
+  EXPECT_EQ(append(fourth, {6}), anew(model_, {kept, more, {6}}));
+  EXPECT_EQ(append(first, {6}), anew(model_, {kept, more, {6}}));
+}
+
+TEST_P(sequence, outlives_what_it_was_forked_from) {
+  std::optional<Sequence> first(Sequence::create(model_).value());
+  append(*first, shared());
+  Sequence second = first->fork().value();
+  first.reset();
+  Sequence other = Sequence::create(model_).value();  // in the place of the first one
+  append(other, prompt(3, 25));
+  EXPECT_EQ(append(second, {6, 7}), anew(model_, {shared(), {6, 7}}));
+}
+
+TEST_P(sequence, takes_the_beginning_of_another_one) {
+  Sequence from = Sequence::create(model_).value(), to = Sequence::create(model_).value();
+  const Ids own = prompt(2, 9);
+  append(from, shared()), append(to, own);
+  const int64_t part = GetParam().read - 3;
+  if (!model_.text().rewinds) {
+    EXPECT_EQ(to.take_prefix(from, part), 0);
+    EXPECT_EQ(append(to, {5}), anew(model_, {own, {5}})) << "nothing is forgotten";
+    return;
+  }
+  EXPECT_EQ(to.take_prefix(from, part), part);
+  EXPECT_EQ(append(to, {5}), anew(model_, {prompt(0, part), {5}}));
+  EXPECT_EQ(to.take_prefix(to, 4), 4);
+  EXPECT_EQ(to.take_prefix(from, 100000), GetParam().read);
+  EXPECT_EQ(append(to, {5}), append(from, {5}));
+  Sequence stranger = Sequence::create(family("gpt_oss", 1)).value();
+  append(stranger, {1, 2, 3});
+  EXPECT_EQ(to.take_prefix(stranger, 3), 0);
+}
+
+TEST_P(sequence, is_kept_in_a_file) {
+  const std::string path = tests::scratch_file("kept.session").string();
+  {
+    Sequence first = Sequence::create(model_).value();
+    append(first, shared());
+    ASSERT_EQ(first.save(path), Error::ok) << first.message();
+  }
+  // as another process would load the model: also with room for more texts, and longer ones
+  for (const auto& [rows, room] : {std::pair{GetParam().rows, 40}, {GetParam().rows + 1, 53}}) {
+    // the windows of Llama 4 are constants, as long as the context
+    if (room != 40 && GetParam().name == std::string("llama4_text")) continue;
+    const LanguageModel again = load(rows, room);
+    Sequence other = Sequence::create(again).value(), second = Sequence::create(again).value();
+    append(other, {1, 2}), append(second, {3, 4});
+    ASSERT_EQ(second.restore(path), Error::ok) << second.message();
+    EXPECT_EQ(second.tokens(), shared());
+    EXPECT_EQ(append(second, {6, 7}), anew(model_, {shared(), {6, 7}}));
+    EXPECT_EQ(append(other, {5}), anew(model_, {{1, 2}, {5}}));
+  }
+}
+
+#ifdef __linux__
+/// The bytes of this process in memory. A page that is mapped twice counts once.
+size_t resident_bytes() {
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  for (std::string line; std::getline(rollup, line);)
+    if (line.rfind("Pss:", 0) == 0) return std::stoull(line.substr(4)) << 10;
+  return 0;
+}
+
+TEST(forks, take_the_memory_of_one) {
+  if (resident_bytes() == 0) GTEST_SKIP() << "this system does not tell the memory of a process";
+  for (const int64_t rows : {1, 9}) {
+    const LanguageModel model = family("smollm3", rows, 8192);
+    constexpr int64_t length = 6000;
+    constexpr size_t of_token = 4 * 2 * 2 * 8 * sizeof(float);  // layers, k and v, heads, features
+    std::vector<Sequence> all;
+    all.push_back(Sequence::create(model).value());
+    const size_t before = resident_bytes();
+    append(all[0], prompt(0, length));
+    const size_t one = resident_bytes() - before;
+    EXPECT_GT(one, length * of_token / 2);
+    for (int i = 0; i < 8; ++i) all.push_back(all[0].fork().value());
+    for (int i = 0; i < 9; ++i) append(all[static_cast<size_t>(i)], prompt(i, 8));
+    EXPECT_LT(resident_bytes() - before, one + 9 * length * of_token / 10) << rows;
+    // and what nobody needs is given back
+    for (Sequence& s : all) s.rewind(0);
+    EXPECT_LT(resident_bytes() - before, one);
+  }
+}
+#endif
+
+/// What a greedy answer of 150 tokens is, with and without what happens to its sequence meanwhile.
+TEST(stories260k, writes_the_same_text_when_it_forks_rewinds_and_is_kept) {
+  const LanguageModel model = stories();
+  GenerateOptions options;
+  options.sampling.temperature = 0, options.max_tokens = 150;
+  const Ids begin = model.tokenizer().encode("Once upon a time");
+  const auto rest = [&](Sequence& sequence, const Ids& prompt) {
+    GenerateOptions o = options;
+    o.max_tokens -= static_cast<int64_t>(prompt.size() - begin.size());
+    Generation answer(sequence, prompt, o);
+    while (answer.step()) continue;
+    EXPECT_EQ(answer.error(), Error::ok) << answer.message();
+    EXPECT_EQ(answer.statistics().cached_tokens,
+              prompt == begin ? 0 : static_cast<int64_t>(prompt.size()) - 1);
+    return Ids(prompt.begin() + static_cast<std::ptrdiff_t>(begin.size()), prompt.end()) +
+           answer.ids();
+  };
+  Sequence plain = Sequence::create(model).value();
+  const Ids want = rest(plain, begin);
+  ASSERT_EQ(want.size(), 150u);
+  const std::string path = tests::scratch_file("story.session").string();
+  for (const int64_t written : {20, 101}) {
+    const Ids text = begin + Ids(want.begin(), want.begin() + written);
+    const Ids read(text.begin(), text.end() - 1);
+    Sequence one = Sequence::create(model).value();
+    append(one, read);
+    ASSERT_EQ(one.save(path), Error::ok);
+    Sequence two = one.fork().value();
+    append(two, model.tokenizer().encode("The dragon"));
+    two.rewind(static_cast<int64_t>(read.size()));
+    Sequence three = Sequence::create(stories()).value();
+    ASSERT_EQ(three.restore(path), Error::ok) << three.message();
+    for (Sequence* sequence : {&one, &two, &three}) EXPECT_EQ(rest(*sequence, text), want);
+  }
+}
+
+class session_file : public testing::Test {
+ protected:
+  session_file() {
+    append(sequence_, prompt(0, 10));
+    EXPECT_EQ(sequence_.save(path_), Error::ok);
+    std::ifstream file(path_, std::ios::binary);
+    bytes_.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  void write(const std::string& bytes) {
+    std::filesystem::remove(path_);
+    std::ofstream(path_, std::ios::binary) << bytes;
+  }
+  /// The message without the path.
+  std::string refusal(const std::string& bytes) {
+    write(bytes);
+    EXPECT_EQ(sequence_.restore(path_), Error::invalid_argument);
+    EXPECT_THAT(sequence_.message(), testing::StartsWith(path_ + ": "));
+    return sequence_.message().substr(path_.size() + 2);
+  }
+  static std::string with_number(std::string bytes, size_t at, uint64_t value) {
+    return bytes.replace(at, 8, reinterpret_cast<const char*>(&value), 8);
+  }
+
+  const std::string folder_ = folder_of("smollm3");
+  const LanguageModel model_ = loaded(folder_, 1, 60);
+  const std::string path_ = tests::scratch_file("a.session").string();
+  Sequence sequence_ = Sequence::create(model_).value();
+  std::string bytes_;
+};
+
+TEST_F(session_file, is_as_long_as_what_was_read) {
+  // header, tokens, and for each of them a key and a value: 4 layers of 2 heads of 8 features
+  EXPECT_EQ(bytes_.size(), 64u + 10 * (4 + 2 * 4 * 2 * 8 * sizeof(float)));
+}
+
+TEST_F(session_file, is_refused_if_anything_is_wrong) {
+  EXPECT_EQ(refusal(""), "is empty");
+  EXPECT_EQ(refusal("TAPRSESS"), "it is no session");
+  EXPECT_EQ(refusal("x" + bytes_.substr(1)), "it is no session");
+  EXPECT_THAT(refusal(with_number(bytes_, 8, 2)), HasSubstr("a session of version 2"));
+  for (size_t size = 64; size < bytes_.size(); size += 97)
+    EXPECT_THAT(refusal(bytes_.substr(0, size)), HasSubstr("it is damaged"));
+  EXPECT_THAT(refusal(bytes_ + "x"), HasSubstr("it is damaged"));
+  for (const size_t at : {24, 32, 40})  // tokens, bytes of the note and of the caches
+    for (const uint64_t value : {uint64_t{0}, uint64_t{9}, uint64_t{11}, uint64_t{1} << 30,
+                                 uint64_t{1} << 62, ~uint64_t{0}, ~uint64_t{0} / 4 + 2})
+      if (const std::string lie = with_number(bytes_, at, value); lie != bytes_) {
+        EXPECT_THAT(refusal(lie), HasSubstr("it is damaged")) << at;
+      }
+  for (size_t at = 0; at < bytes_.size(); at += 7) {
+    std::string changed = bytes_;
+    changed[at] = static_cast<char>(changed[at] ^ 0x10);
+    refusal(changed);
+  }
+  // a caller may go on with what it had
+  EXPECT_EQ(sequence_.tokens(), prompt(0, 10));
+  EXPECT_EQ(append(sequence_, {5}), anew(model_, {prompt(0, 10), {5}}));
+}
+
+/// Somebody computes the checksum, too.
+TEST_F(session_file, may_lie) {
+  const auto forged = [&](uint64_t tokens, uint64_t note) {
+    const uint64_t rest = bytes_.size() - 64 - tokens * 4 - note;
+    return with_number(with_number(with_number(bytes_, 24, tokens), 32, note), 40, rest);
+  };
+  EXPECT_EQ(refusal(forged(9, 0)), "it is damaged: its caches do not fit its tokens");
+  EXPECT_EQ(refusal(forged(0, 0)), "it is damaged: its caches do not fit its tokens");
+  EXPECT_EQ(refusal(forged(10, 4)), "it is damaged: its caches do not fit its tokens");
+  EXPECT_EQ(refusal(forged(1000, 0)), "its 1000 tokens do not fit into a context of 60");
+}
+
+TEST_F(session_file, belongs_to_a_model) {
+  const auto refused_by = [&](const LanguageModel& model) {
+    Sequence other = Sequence::create(model).value();
+    EXPECT_EQ(other.restore(path_), Error::invalid_argument);
+    return other.message();
+  };
+  append(sequence_, prompt(1, 40));
+  ASSERT_EQ(sequence_.save(path_), Error::ok);
+  EXPECT_EQ(refused_by(loaded(folder_, 1, 49)),
+            path_ + ": its 50 tokens do not fit into a context of 49");
+  EXPECT_EQ(refused_by(family("gpt_oss", 1)),
+            path_ + ": it was saved with another model, or with other options of this one");
+}
+
+TEST_F(session_file, is_written_whole_or_not_at_all) {
+  EXPECT_EQ(sequence_.save("/nowhere/a.session"), Error::invalid_argument);
+  EXPECT_EQ(sequence_.message(), "/nowhere/a.session: it cannot be written");
+  std::filesystem::remove(path_);
+  EXPECT_EQ(sequence_.restore(path_), Error::invalid_argument);
+  EXPECT_THAT(sequence_.message(), HasSubstr(path_));
+  append(sequence_, {5});
+  ASSERT_EQ(sequence_.save(path_), Error::ok);
+  ASSERT_EQ(sequence_.save(path_), Error::ok);
+  EXPECT_EQ(sequence_.restore(path_), Error::ok);
+  EXPECT_EQ(sequence_.position(), 11);
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(path_).parent_path()))
+    EXPECT_EQ(entry.path().string().find(".partial"), std::string::npos) << entry.path();
+}
+
+class kept_chat : public testing::Test {
+ protected:
+  kept_chat() {
+    std::ofstream(folder_ + "/chat_template.jinja")
+        << "{% for m in messages %}{{ m.content }} {% endfor %}";
+  }
+  Chat chat(bool exact = false) const {
+    TextModelOptions options;
+    options.context = 400, options.exact = exact;
+    Chat made = Chat::create(load_text_model(folder_, options)).value();
+    made.options().sampling.temperature = 0, made.options().max_tokens = 9;
+    return made;
+  }
+  const std::string folder_ = folder_of("smollm3");
+};
+
+TEST_F(kept_chat, goes_on_in_a_fork_and_from_a_file) {
+  const std::string path = tests::scratch_file("chat.session").string();
+  Chat first = chat();
+  first.clear("t9 t8");
+  first.say(words(prompt(0, 30))).text();
+  ASSERT_EQ(first.save(path), Error::ok);
+  Chat second = first.fork().value(), third = chat();
+  third.say("t1 t2").text();
+  std::string why;
+  ASSERT_EQ(third.restore(path, &why), Error::ok) << why;
+  EXPECT_EQ(third.history().size(), 3u);
+  EXPECT_EQ(third.history()[0].role, "system");
+  second.say("t30").text();
+  const std::string want = first.say("t5 t6").text();
+  ChatAnswer answer = third.say("t5 t6");
+  EXPECT_EQ(answer.text(), want);
+  EXPECT_GE(answer.statistics().cached_tokens, 32);
+  EXPECT_EQ(second.history().size(), 5u);
+  second.rewind(3);
+  EXPECT_EQ(second.say("t5 t6").text(), want);
+}
+
+TEST_F(kept_chat, is_read_anew_by_another_model) {
+  const std::string path = tests::scratch_file("chat.session").string();
+  Chat first = chat();
+  first.say(words(prompt(0, 30))).text();
+  ASSERT_EQ(first.save(path), Error::ok);
+  Chat second = chat(true);
+  ASSERT_EQ(second.restore(path), Error::ok);
+  EXPECT_EQ(second.history().size(), 2u);
+  ChatAnswer answer = second.say("t5 t6");
+  EXPECT_EQ(answer.text().substr(0, 1), "t");
+  EXPECT_EQ(answer.statistics().cached_tokens, 0);
+}
+
+TEST_F(kept_chat, refuses_a_note_that_is_no_conversation) {
+  const std::string path = tests::scratch_file("chat.session").string();
+  Chat talking = chat();
+  talking.say("t7").text();
+  Sequence sequence = Sequence::create(talking.model()).value();
+  append(sequence, {1, 2});
+  std::string nested;
+  for (int i = 0; i < 1 << 20; ++i) nested += "[{\"a\":";
+  for (const std::string& note :
+       {std::string(), std::string("{}"), std::string("[1]"), std::string(R"([{"role": "user"}])"),
+        std::string(R"([{"role": "user", "content": 3}])"),
+        std::string(R"([{"role": "user", "content": ["a"]}])"), nested, std::string("[\xff]")}) {
+    ASSERT_EQ(sequence.save(path, note), Error::ok);
+    std::string why;
+    EXPECT_EQ(talking.restore(path, &why), Error::invalid_argument);
+    EXPECT_EQ(why, path + ": it holds no conversation");
+  }
+  EXPECT_EQ(talking.history().size(), 2u);
+  ASSERT_EQ(sequence.save(path, "[]"), Error::ok);
+  EXPECT_EQ(talking.restore(path), Error::ok);
+  EXPECT_EQ(talking.history().size(), 0u);
+}
+
+}  // namespace
+}  // namespace taper::llm
