@@ -8,20 +8,29 @@ namespace taper::serve {
 
 using llm::Finish;
 
+namespace {
+
+// To take over fewer tokens than this takes about as long as to read them.
+constexpr int64_t least_shared = 8;
+
+Span<const llm::TokenId> span_of(const std::vector<llm::TokenId>& ids) {
+  return {ids.data(), static_cast<index_t>(ids.size())};
+}
+
+}  // namespace
+
 /// A sequence, and the text that it is used for.
 struct Engine::Place {
   explicit Place(llm::Sequence made) : sequence(std::move(made)) {}
 
   bool is_free() const { return job == nullptr; }
-  /// The tokens of a prompt that the sequence has read already.
-  size_t known(const std::vector<llm::TokenId>& prompt) const {
-    const auto& tokens = sequence.tokens();
-    return static_cast<size_t>(std::ranges::mismatch(tokens, prompt).in1 - tokens.begin());
-  }
+  bool reads_prompt() const { return !is_free() && generation->reads_prompt(); }
+  const std::vector<llm::TokenId>& prompt() const { return job->request_.prompt; }
 
   llm::Sequence sequence;
   std::shared_ptr<Job> job;
   std::optional<llm::Generation> generation;
+  uint64_t ended = 0;  ///< which of all texts ended here last
 };
 
 Engine::Engine(llm::LanguageModel model, const EngineOptions& options)
@@ -85,7 +94,7 @@ void Engine::write_tokens() {
     if (place->is_free()) continue;
     Job& job = *place->job;
     if (job.is_late()) job.cancel();
-    if (job.cancelled_ || !place->generation->reads_prompt()) writing.push_back(place.get());
+    if (job.cancelled_ || !place->reads_prompt()) writing.push_back(place.get());
   }
   step(writing);
 }
@@ -94,10 +103,43 @@ void Engine::write_tokens() {
 void Engine::read_a_prompt() {
   for (size_t i = 1; i <= places_.size(); ++i) {
     const size_t at = (turn_ + i) % places_.size();
-    if (places_[at]->is_free() || !places_[at]->generation->reads_prompt()) continue;
+    Place& place = *places_[at];
+    if (!place.reads_prompt() || waits_for_another(place)) continue;
     turn_ = at;
-    return step({places_[at].get()});
+    share_prompts(place);
+    return step({&place});
   }
+}
+
+// Whether another place reads what this one needs, too, and is ahead. The one that is furthest
+// ahead waits for nobody.
+bool Engine::waits_for_another(const Place& place) const {
+  if (!model_.text().rewinds) return false;
+  const int64_t own = place.sequence.position();
+  bool is_later = false;
+  for (const auto& other : places_) {
+    if (other.get() == &place) {
+      is_later = true;
+      continue;
+    }
+    const int64_t read = other->sequence.position();
+    if (!other->reads_prompt() || read < own || (read == own && is_later)) continue;
+    const auto& prompt = other->prompt();
+    const auto common = std::ranges::mismatch(prompt, place.prompt()).in1 - prompt.begin();
+    if (common - read >= least_shared) return true;
+  }
+  return false;
+}
+
+// Takes over what any other place has read of the prompt.
+void Engine::share_prompts(Place& place) {
+  const Span<const llm::TokenId> prompt = span_of(place.prompt());
+  Place* best = &place;
+  for (const auto& other : places_)
+    if (other->sequence.known_prefix(prompt) > best->sequence.known_prefix(prompt))
+      best = other.get();
+  if (best->sequence.known_prefix(prompt) - place.sequence.position() >= least_shared)
+    place.generation->share_prompt(best->sequence);
 }
 
 // Gives free sequences to those who wait. If there is nothing to do, waits. False: the engine ends.
@@ -127,17 +169,22 @@ void Engine::forget_the_gone() {
   });
 }
 
-// The free sequence that knows most of the prompt. A new one is made if none knows any of it.
+// The free sequence that the prompt continues, and that has little to forget. Else a new one; else
+// the one whose text ended first.
 Engine::Place* Engine::free_place(const std::vector<llm::TokenId>& prompt) {
-  Place* best = nullptr;
-  for (const auto& place : places_)
-    if (place->is_free() && (best == nullptr || place->known(prompt) > best->known(prompt)))
-      best = place.get();
-  const bool may_grow = static_cast<int>(places_.size()) < options_.sequences;
-  if (!may_grow || (best != nullptr && best->sequence.position() == 0)) return best;
-  if (best != nullptr && best->known(prompt) > 0) return best;
+  Place *continued = nullptr, *oldest = nullptr;
+  int64_t most = -1;
+  for (const auto& place : places_) {
+    if (!place->is_free()) continue;
+    if (oldest == nullptr || place->ended < oldest->ended) oldest = place.get();
+    const int64_t known = place->sequence.known_prefix(span_of(prompt));
+    if (known > most && place->sequence.position() - known <= options_.prompt_piece)
+      continued = place.get(), most = known;
+  }
+  if (continued != nullptr && (most > 0 || continued->sequence.position() == 0)) return continued;
+  if (static_cast<int>(places_.size()) == options_.sequences) return oldest;
   Result<llm::Sequence> made = llm::Sequence::create(model_);
-  if (!made.ok()) return best;  // no memory for one more
+  if (!made.ok()) return oldest;  // no memory for one more
   return places_.emplace_back(std::make_unique<Place>(std::move(made.value()))).get();
 }
 
@@ -171,6 +218,7 @@ void Engine::settle(Place& place) {
   const llm::Generation generation = std::move(*place.generation);
   const std::shared_ptr<Job> job = std::move(place.job);
   place.generation.reset(), place.job.reset();
+  place.ended = ++ended_;
   const llm::GenerationStatistics& s = generation.statistics();
   {
     const std::lock_guard lock(mutex_);

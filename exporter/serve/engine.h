@@ -1,7 +1,8 @@
 // Writes several texts at once, each in a sequence of its own. One thread computes, in rounds: a
 // token of each text, with one call of the model if its program has rows for them; then a piece of
 // one prompt. So a long prompt delays the others by a piece. Texts come and go between rounds.
-// Requests beyond the number of sequences wait.
+// Requests beyond the number of sequences wait. Where prompts begin alike, one of them is read, and
+// the others take over what it has read.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -104,6 +105,8 @@ class Engine {
   void begin(Place& place, std::shared_ptr<Job> job);
   void write_tokens();
   void read_a_prompt();
+  bool waits_for_another(const Place& place) const;
+  void share_prompts(Place& place);
   void step(const std::vector<Place*>& places);
   void settle(Place& place);
   Place* free_place(const std::vector<llm::TokenId>& prompt);
@@ -112,6 +115,7 @@ class Engine {
   const EngineOptions options_;
   std::vector<std::unique_ptr<Place>> places_;  ///< made when they are needed
   size_t turn_ = 0;                             ///< the place whose prompt was read last
+  uint64_t ended_ = 0;                          ///< how many texts have ended
 
   mutable std::mutex mutex_;
   std::condition_variable work_;

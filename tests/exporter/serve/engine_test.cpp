@@ -146,6 +146,50 @@ TEST(engine_of_rows, reads_again_only_what_is_new) {
   EXPECT_EQ(rest_of(*submit(engine, first)), answer);
 }
 
+TEST(engine_of_rows, reads_what_prompts_share_once) {
+  for (const int64_t rows : {1, 4}) {
+    Engine engine(model_of("smollm3", rows, 2000), {.sequences = 4, .prompt_piece = 16});
+    std::vector<TextRequest> requests;
+    std::vector<Written> want;
+    for (int i = 0; i < 4; ++i) {
+      TextRequest r = request(i, engine.model());
+      r.prompt = prompt(1, 1000);
+      const Ids own = prompt(i, i == 1 ? 500 : 20);  // others wait for the longest one, too
+      r.prompt.insert(r.prompt.end(), own.begin(), own.end());
+      requests.push_back(r);
+      Engine alone(model_of("smollm3", 1, 2000), {.sequences = 1});
+      want.push_back(rest_of(*submit(alone, r)));
+    }
+    const auto jobs = engine.submit(requests);
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(rest_of(*(*jobs)[i]), want[i]) << i;
+    const EngineCounts counts = engine.counts();
+    EXPECT_EQ(counts.prompt_tokens, 4u * 1000 + 3 * 20 + 500);
+    EXPECT_GE(counts.cached_tokens, 3u * 1000);
+    EXPECT_LT(counts.cached_tokens, 3u * 1000 + 20);
+    // later ones find it, too, and no conversation is lost to them
+    for (int round = 0; round < 2; ++round)
+      for (size_t i = 0; i < 4; ++i) {
+        TextRequest next = requests[i];
+        next.prompt.insert(next.prompt.end(), {5, 6});
+        EXPECT_GE(rest_of(*submit(engine, next)).statistics.cached_tokens,
+                  static_cast<int64_t>(requests[i].prompt.size()) - 1);
+      }
+  }
+}
+
+TEST(engine_of_rows, lets_one_of_equal_prompts_go_first) {
+  for (const char* family : {"smollm3", "rwkv"}) {
+    Engine engine(model_of(family, 4, 300), {.sequences = 4, .prompt_piece = 16});
+    std::vector<TextRequest> requests(4, request(0, engine.model()));
+    for (TextRequest& r : requests) r.prompt = prompt(1, 200);
+    const auto jobs = engine.submit(requests);
+    const Written first = rest_of(*(*jobs)[0]);
+    for (size_t i = 1; i < 4; ++i) EXPECT_EQ(rest_of(*(*jobs)[i]), first);
+    // RWKV cannot rewind, so it gives all that it has read, or nothing
+    EXPECT_GE(engine.counts().cached_tokens, engine.model().text().rewinds ? 3u * 199 : 0u);
+  }
+}
+
 TEST(engine_of_rows, reads_a_long_prompt_between_the_tokens_of_others) {
   Engine engine(model_of("smollm3", 2, 2000), {.sequences = 2, .prompt_piece = 16});
   const auto writer = submit(engine, endless(engine.model()));
