@@ -1,5 +1,6 @@
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <iostream>
 
 #include "taper/exporter/base/error.h"
@@ -11,30 +12,35 @@ namespace taper::cli {
 namespace {
 
 std::atomic<llm::Chat*> talking{nullptr};
-void interrupt(int) {
+std::atomic<bool> chat_ended{false};
+void stop_answer(int) {
   if (llm::Chat* chat = talking) chat->cancel();
 }
+void end_chat(int signal) {
+  chat_ended = true;
+  stop_answer(signal);
+}
 
-/// While it lives, Ctrl-C stops the answer and not the program.
-class StopsAnswers {
+/// While it lives, a signal calls a function. Reading a line ends then.
+class OnSignal {
  public:
-  explicit StopsAnswers(llm::Chat& chat) {
-    talking = &chat;
-    before_ = std::signal(SIGINT, interrupt);
+  OnSignal(int signal, void (*call)(int)) : signal_(signal) {
+    struct sigaction action {};
+    action.sa_handler = call;
+    ::sigaction(signal, &action, &before_);
   }
-  ~StopsAnswers() {
-    std::signal(SIGINT, before_);
-    talking = nullptr;
-  }
-  StopsAnswers(const StopsAnswers&) = delete;
+  ~OnSignal() { ::sigaction(signal_, &before_, nullptr); }
+  OnSignal(const OnSignal&) = delete;
 
  private:
-  void (*before_)(int);
+  const int signal_;
+  struct sigaction before_ {};
 };
 
 constexpr char help[] =
     "/clear begins a new conversation, /system TEXT tells the model who it is, /undo takes back\n"
-    "the last question and its answer, /exit ends. Ctrl-C stops an answer.\n";
+    "the last question and its answer, /save FILE and /load FILE keep conversations, /exit ends.\n"
+    "Ctrl-C stops an answer.\n";
 
 llm::Chat chat_with(const llm::LanguageModel& model, const AnswerOptions& options) {
   std::string why;
@@ -49,9 +55,11 @@ llm::Chat chat_with(const llm::LanguageModel& model, const AnswerOptions& option
 }
 
 void say(llm::Chat& chat, const std::string& text, std::ostream& out) {
-  const StopsAnswers guard(chat);
+  talking = &chat;
+  const OnSignal interrupted(SIGINT, stop_answer);
   llm::ChatAnswer answer = chat.say(text);
   for (const std::string_view piece : answer) out << piece << std::flush;
+  talking = nullptr;
   if (answer.error() != Error::ok) out << "error: " << answer.message();
   if (answer.finish() == llm::Finish::context_full)
     out << "\n(the context is full: /clear begins a new conversation)";
@@ -63,42 +71,83 @@ void undo(llm::Chat& chat) {
   if (said >= 2) chat.rewind(said - 2);
 }
 
+void save(llm::Chat& chat, const std::string& file) {
+  std::string why;
+  if (chat.save(file, &why) != Error::ok) throw ExportError(why);
+}
+
+void load(llm::Chat& chat, const std::string& file, std::ostream& out) {
+  std::string why;
+  if (chat.restore(file, &why) != Error::ok) throw ExportError(why);
+  if (chat.history().empty()) return;
+  const llm::ChatMessage& last = chat.history().back();
+  out << "(" << chat.history().size() << " messages; the last one, of the " << last.role << ": "
+      << last.content << ")\n";
+}
+
 /// Returns false at the end.
 bool obey(const std::string& line, llm::Chat& chat, std::ostream& out) {
-  const std::string system = "/system ";
+  const size_t space = line.find(' ');
+  const std::string word = line.substr(0, space),
+                    rest = space == std::string::npos ? "" : line.substr(space + 1);
   if (line == "/exit") return false;
   if (line == "/clear")
     chat.clear();
   else if (line == "/undo")
     undo(chat);
-  else if (line.starts_with(system))
-    chat.clear(line.substr(system.size()));
+  else if (word == "/system" && !rest.empty())
+    chat.clear(rest);
+  else if (word == "/save" && !rest.empty())
+    save(chat, rest);
+  else if (word == "/load" && !rest.empty())
+    load(chat, rest, out);
   else
     out << help;
   return true;
 }
 
-void chat(const AnswerOptions& options, std::ostream& out) {
-  options.check();
-  llm::Chat chat = chat_with(options.model.load(), options);
+void talk(llm::Chat& chat, std::ostream& out) {
   out << help;
   std::string line;
-  while (out << "> " << std::flush, std::getline(std::cin, line)) {
+  while (!chat_ended && out << "> " << std::flush, std::getline(std::cin, line)) {
     if (line.empty()) continue;
-    if (line[0] != '/')
-      say(chat, line, out);
-    else if (!obey(line, chat, out))
-      return;
+    try {
+      if (line[0] != '/')
+        say(chat, line, out);
+      else if (!obey(line, chat, out))
+        return;
+    } catch (const ExportError& e) {
+      out << "error: " << e.what() << '\n';
+    }
   }
   out << '\n';
+}
+
+struct ChatArguments {
+  AnswerOptions answer;
+  std::string session;
+};
+
+void chat(const ChatArguments& a, std::ostream& out) {
+  a.answer.check();
+  llm::Chat chat = chat_with(a.answer.model.load(), a.answer);
+  if (a.session.empty()) return talk(chat, out);
+  if (std::filesystem::exists(a.session)) load(chat, a.session, out);
+  chat_ended = false;
+  const OnSignal interrupted(SIGINT, end_chat), terminated(SIGTERM, end_chat),
+      hung_up(SIGHUP, end_chat);
+  talk(chat, out);
+  save(chat, a.session);
 }
 
 }  // namespace
 
 void add_chat_command(CommandLine& line, std::ostream& out) {
-  const auto arguments = std::make_shared<AnswerOptions>();
+  const auto arguments = std::make_shared<ChatArguments>();
   Command command = line.add("chat", "Talks with a language model.");
-  arguments->add_to(command);
+  arguments->answer.add_to(command);
+  command.option("--session FILE", arguments->session,
+                 "go on with the conversation in this file, and keep it there at the end");
   command.does([arguments, &out] { chat(*arguments, out); });
 }
 

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <utility>
@@ -11,7 +12,7 @@ namespace {
 
 struct GenerateArguments {
   AnswerOptions answer;
-  std::string prompt, messages;
+  std::string prompt, messages, session;
   bool json = false, statistics = false;
 };
 
@@ -29,6 +30,9 @@ llm::Sequence sequence_of(const GenerateArguments& a, const llm::LanguageModel& 
   std::string why;
   Result<llm::Sequence> sequence = llm::Sequence::create(model, &why);
   if (!sequence.ok()) throw ExportError(a.answer.model.model + ": " + why);
+  if (!a.session.empty() && std::filesystem::exists(a.session) &&
+      sequence->restore(a.session) != Error::ok)
+    throw ExportError(sequence->message());
   return std::move(sequence.value());
 }
 
@@ -53,7 +57,7 @@ void print(const GenerateArguments& a, const std::vector<llm::TokenId>& prompt,
                              {"finish_reason", reason_of(answer.finish())}};
     if (a.statistics)
       result["prompt_tokens_per_second"] = reads, result["tokens_per_second"] = writes,
-      result["steps"] = s.answer_steps;
+      result["steps"] = s.answer_steps, result["cached_tokens"] = s.cached_tokens;
     out << result.dump() << '\n';
     return;
   }
@@ -82,6 +86,8 @@ void generate(const GenerateArguments& a, std::ostream& out) {
   if (answer.error() != Error::ok)
     throw ExportError(a.answer.model.model + ": " + answer.message());
   print(a, prompt, answer, out);
+  if (!a.session.empty() && sequence.save(a.session) != Error::ok)
+    throw ExportError(sequence.message());
   if (!a.json && grammar != nullptr && !grammar->may_end())
     throw ExportError(answer.finish() == llm::Finish::end
                           ? "no token fits the grammar behind this text; try another --seed"
@@ -98,6 +104,9 @@ void add_generate_command(CommandLine& line, std::ostream& out) {
   command.option("--prompt", arguments->prompt, "the text to continue");
   command.option("--messages", arguments->messages,
                  "a JSON list of objects with `role` and `content`");
+  command.option("--session FILE", arguments->session,
+                 "keep what the model has read in this file, so that the next call need not read "
+                 "it again");
   command.flag("--json", arguments->json, "print one object with prompt_ids, ids and text");
   command.flag("--statistics", arguments->statistics, "print the speed, too");
   command.does([arguments, &out] { generate(*arguments, out); });
