@@ -49,8 +49,11 @@ void ModelChoice::add_to(Command& command) {
   command.option("--quantize RECIPE", quantize,
                  "store weights in a few bits: int8, int4, or a recipe of `taper quantize`");
   add_cache_dtype(command, cache_dtype);
-  command.option("--lora ADAPTER", lora,
-                 "a LoRA adapter for the model: a folder of PEFT, or a .gguf file");
+  command
+      .option("--lora ADAPTER", lora,
+              "a LoRA adapter for the model: a folder of PEFT, or a .gguf file; NAME=ADAPTER for "
+              "each of several, among which texts choose")
+      .one_value();
   command.flag("--exact", exact, "compute in f32 on de-quantized weights");
   command.option("--threads", threads, "the threads that compute; 0: one for each core")
       .in_range(0, max_threads);
@@ -109,6 +112,7 @@ std::shared_ptr<llm::Draft> ModelChoice::draft_for(const llm::LanguageModel& loa
 
 void AnswerOptions::add_to(Command& command) {
   model.add_to(command);
+  command.option("--adapter NAME", adapter, "which of the adapters with names answers");
   command.option("--max-tokens", max_tokens, "the most tokens of an answer").shows_default();
   command.flag("--greedy", greedy, "always take the most likely token");
   command.option(

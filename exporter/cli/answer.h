@@ -16,8 +16,8 @@ std::string text_of_file(const std::string& path);
 /// Which model, and how it computes.
 struct ModelChoice {
   std::string model;
-  std::string quantize;  ///< "int8", "int4", or a recipe; "": weights stay as they are
-  std::string lora;      ///< an adapter, or empty
+  std::string quantize;           ///< "int8", "int4", or a recipe; "": weights stay as they are
+  std::vector<std::string> lora;  ///< "PATH", or several "NAME=PATH"
   std::string cache_dtype = "f32";
   std::string draft;  ///< "lookup", a smaller model, or empty
   int64_t context = 0;
@@ -39,6 +39,7 @@ struct ModelChoice {
 struct AnswerOptions {
   ModelChoice model;
   std::string grammar, json_schema;
+  std::string adapter;  ///< the name of the one that answers; "": none
   int64_t max_tokens = 512, seed = 0;
   // none: what the model's authors recommend
   std::optional<int64_t> top_k;

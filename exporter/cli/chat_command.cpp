@@ -39,8 +39,8 @@ class OnSignal {
 
 constexpr char help[] =
     "/clear begins a new conversation, /system TEXT tells the model who it is, /undo takes back\n"
-    "the last question and its answer, /save FILE and /load FILE keep conversations, /exit ends.\n"
-    "Ctrl-C stops an answer.\n";
+    "the last question and its answer, /save FILE and /load FILE keep conversations, /lora NAME\n"
+    "lets an adapter answer, /exit ends. Ctrl-C stops an answer.\n";
 
 llm::Chat chat_with(const llm::LanguageModel& model, const AnswerOptions& options) {
   std::string why;
@@ -51,6 +51,7 @@ llm::Chat chat_with(const llm::LanguageModel& model, const AnswerOptions& option
   chat.options().stop = options.stop, chat.options().max_tokens = options.max_tokens;
   chat.options().grammar = options.matcher(model);
   chat.options().draft = options.model.draft_for(model);
+  if (chat.use_adapter(options.adapter, &why) != Error::ok) throw ExportError("--adapter: " + why);
   return std::move(chat);
 }
 
@@ -85,6 +86,12 @@ void load(llm::Chat& chat, const std::string& file, std::ostream& out) {
       << last.content << ")\n";
 }
 
+void use_adapter(llm::Chat& chat, const std::string& name, std::ostream& out) {
+  std::string why;
+  if (chat.use_adapter(name, &why) != Error::ok) throw ExportError(why);
+  out << (name.empty() ? "(the model itself)" : "(" + name + ")") << '\n';
+}
+
 /// Returns false at the end.
 bool obey(const std::string& line, llm::Chat& chat, std::ostream& out) {
   const size_t space = line.find(' ');
@@ -97,6 +104,8 @@ bool obey(const std::string& line, llm::Chat& chat, std::ostream& out) {
     undo(chat);
   else if (word == "/system" && !rest.empty())
     chat.clear(rest);
+  else if (word == "/lora")
+    use_adapter(chat, rest, out);
   else if (word == "/save" && !rest.empty())
     save(chat, rest);
   else if (word == "/load" && !rest.empty())

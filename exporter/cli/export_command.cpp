@@ -272,8 +272,11 @@ void add_language_options(Command& command, LanguageModelExport& choice) {
       "--all-logits", choice.all_logits,
       "Language models: adds the method forward_all, which gives the logits of every token");
   add_cache_dtype(command, choice.cache_dtype);
-  command.option("--lora ADAPTER", choice.lora,
-                 "Language models: a LoRA adapter, which is a folder of PEFT or a .gguf file");
+  command
+      .option("--lora ADAPTER", choice.lora,
+              "Language models: a LoRA adapter, which is a folder of PEFT or a .gguf file; "
+              "NAME=ADAPTER for each of several, among which texts choose")
+      .one_value();
   command.flag("--states", choice.states,
                "Language models: adds the method states, which embeddings are made of");
   command.option("--parallel N", choice.parallel,

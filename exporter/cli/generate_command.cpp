@@ -30,6 +30,8 @@ llm::Sequence sequence_of(const GenerateArguments& a, const llm::LanguageModel& 
   std::string why;
   Result<llm::Sequence> sequence = llm::Sequence::create(model, &why);
   if (!sequence.ok()) throw ExportError(a.answer.model.model + ": " + why);
+  if (sequence->use_adapter(a.answer.adapter) != Error::ok)
+    throw ExportError("--adapter: " + sequence->message());
   if (!a.session.empty() && std::filesystem::exists(a.session) &&
       sequence->restore(a.session) != Error::ok)
     throw ExportError(sequence->message());

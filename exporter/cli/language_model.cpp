@@ -171,7 +171,9 @@ void export_language_model(const std::string& path, const std::string& output,
     return;
   }
   llm::LoadOptions load;
-  load.capacity = choice.context.value_or(0), load.lora = choice.lora;
+  const llm::AdapterFiles adapters = llm::adapter_files(choice.lora);
+  load.capacity = choice.context.value_or(0);
+  load.lora = adapters.always, load.adapters = adapters.by_name;
   load.cache = llm::cache_type_named(choice.cache_dtype);
   if (choice.parallel) load.batch = *choice.parallel + (choice.states ? 1 : 0);
   if (llm::is_seq2seq(path)) {

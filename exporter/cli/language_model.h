@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "taper/exporter/export_options.h"
 
@@ -21,7 +22,7 @@ void check_language_model(const std::string& path, const std::string& golden, st
 struct LanguageModelExport {
   std::optional<int64_t> context;  ///< positions of the caches; none: those of the model
   int64_t chunk = 512;
-  std::string lora;  ///< an adapter; "": none
+  std::vector<std::string> lora;  ///< "PATH", or several "NAME=PATH"
   std::string cache_dtype = "f32";
   bool all_logits = false;
   bool states = false;  ///< adds the method `states`, for embeddings

@@ -142,7 +142,14 @@ LowRank Adapter::of(const std::string& name, int64_t out, int64_t in) {
                       std::to_string(out) + ", " + std::to_string(in) +
                       "); it belongs to another model");
   used_.insert(name);
-  return {pair.down, pair.up};
+  return {pair.down, pair.up, nullptr};
+}
+
+void Adapter::require_kind(bool is_gguf) const {
+  if (is_gguf_ != is_gguf)
+    throw ExportError("adapter " + path_.string() + ": " +
+                      (is_gguf ? "a .gguf model needs an adapter in a .gguf file"
+                               : "a Hugging Face folder needs an adapter in a folder of PEFT"));
 }
 
 void Adapter::require_all_used() const {

@@ -11,6 +11,7 @@
 #pragma once
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -22,6 +23,9 @@ namespace taper::llm {
 struct LowRank {
   eager::Tensor down;  ///< (r, in), f32
   eager::Tensor up;    ///< (out, r), f32, times the adapter's scale
+  /// i64 (batch), if each row of x chooses an adapter: `down` is (adapters, r, in) and `up`
+  /// (adapters, out, r) then. nullptr: there is one adapter.
+  std::shared_ptr<const eager::Tensor> chosen;
 };
 
 class Adapter {
@@ -30,7 +34,8 @@ class Adapter {
   /// are trained whole.
   explicit Adapter(const std::filesystem::path& path);
 
-  bool is_gguf() const { return is_gguf_; }
+  /// Throws ExportError if it is of the other kind of files.
+  void require_kind(bool is_gguf) const;
   /// What belongs to the matrix of this name in the model's file. Throws ExportError if it does not
   /// fit (out, in).
   LowRank of(const std::string& name, int64_t out, int64_t in);

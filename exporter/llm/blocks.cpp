@@ -11,7 +11,7 @@ Linear::Linear(const Weights& weights, int64_t in, int64_t out, Stored stored)
       bias(weights.vector_if({out}, "bias")),
       stored_(stored) {
   const LowRank added = weights.low_rank(out, in);
-  lora_down = added.down, lora_up = added.up;
+  lora_down = added.down, lora_up = added.up, chosen_ = added.chosen;
   set_names();
 }
 
@@ -25,8 +25,19 @@ Linear::Linear(const Weights& joint, int64_t in, int64_t out, int64_t count, int
 Tensor Linear::forward(const Tensor& x, Location here) {
   const Tensor w = weight.widened();
   const Tensor y = linear(x, stored_ == Stored::in_out ? w.t(here) : w, bias, here);
-  if (!lora_up.defined()) return y;
-  return y + linear(linear(x, lora_down, {}, here), lora_up, {}, here);
+  return lora_up.defined() ? y + added(x, here) : y;
+}
+
+// What adapters say: one for all of x, or one for each row of its batch.
+Tensor Linear::added(const Tensor& x, Location here) const {
+  if (chosen_ == nullptr) return linear(linear(x, lora_down, {}, here), lora_up, {}, here);
+  if (x.rank() != 3)
+    throw ExportError(
+        "adapters with names need products of (batch, n, features); give one without a name");
+  const auto of_rows = [&](const Tensor& all) {
+    return index_select(all, 0, *chosen_, here).transpose(1, 2, here);
+  };
+  return matmul(matmul(x, of_rows(lora_down), here), of_rows(lora_up), here);
 }
 
 Norm::Norm(const Weights& weights, Ints sizes, double eps, Kind kind)

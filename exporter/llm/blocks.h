@@ -28,7 +28,9 @@ class Linear : public nn::Layer {
   Tensor forward(const Tensor& x, Location here = Location::current()) override;
 
  private:
+  Tensor added(const Tensor& x, Location here) const;
   Stored stored_ = Stored::out_in;
+  std::shared_ptr<const Tensor> chosen_;  ///< LowRank
 };
 
 /// Rows of a table: ids (batch, n) -> (batch, n, features).

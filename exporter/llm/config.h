@@ -75,9 +75,10 @@ struct Config {
   int64_t image_token = -1;  ///< whose places features of images take
 
   // ---- what the caller asks for ----
-  int64_t batch = 1;                 ///< rows of the caches
-  int64_t capacity = 0;              ///< positions of the caches
-  CacheType cache = CacheType::f32;  ///< what self attention keeps
+  int64_t batch = 1;                  ///< rows of the caches
+  std::vector<std::string> adapters;  ///< the names of those among which texts choose
+  int64_t capacity = 0;               ///< positions of the caches
+  CacheType cache = CacheType::f32;   ///< what self attention keeps
 
   /// Whether this is one of the families.
   bool is(std::initializer_list<const char*> families) const {

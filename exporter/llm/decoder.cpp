@@ -126,6 +126,9 @@ Decoder::Result Decoder::forward(const Tensor& ids, const Tensor& start,
   const auto keep = [&](const Tensor& x) {
     if (options.keep_hidden) result.hidden.push_back(x);
   };
+  if (chosen_adapters != nullptr)
+    *chosen_adapters =
+        options.adapters.defined() ? options.adapters : zeros_like(start, DType::i64);
   Step now = step(ids, start);
   now.source_last = options.source_last, now.batch = options.batch;
   Tensor x = embed(ids, now, options.features);

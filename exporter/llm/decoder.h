@@ -32,6 +32,9 @@ struct DecoderOptions {
   /// i64 (batch): the row of the caches, out of `config.batch`, that each row of `ids` uses. All
   /// differ. Undefined: row b uses row b, and there are as many.
   Tensor batch;
+  /// i64 (batch): the adapter of each row, counted from 1 in `config.adapters`; 0: none. Undefined:
+  /// none for all.
+  Tensor adapters;
   /// (m, hidden): they take the places of the image tokens of this call, row by row. A call with
   /// more of these tokens is an error.
   Tensor features;
@@ -61,6 +64,10 @@ class Decoder : public nn::Module {
   /// remember more than a cache, and take no padding. A row begins a new text at position 0.
   Result forward(const Tensor& ids, const Tensor& start, const DecoderOptions& options = {});
 
+  /// Where products look which adapter each row uses; nullptr: there are none among which to
+  /// choose.
+  std::shared_ptr<Tensor> chosen_adapters;
+
  private:
   Step step(const Tensor& ids, const Tensor& start) const;
   Tensor score_bias(const Tensor& positions) const;
@@ -87,10 +94,14 @@ struct LoadOptions {
   std::string config = "config.json";  ///< the name of the configuration in a folder
   std::string lora;                    ///< an adapter (adapter.h); "": none
   CacheType cache = CacheType::f32;    ///< of models whose positions are no bias of the scores
+  std::vector<NamedAdapter> adapters;  ///< among which texts choose, in place of `lora`
 };
 
 /// Sets what the caller asks for. Throws ExportError.
 void apply(const LoadOptions& options, Config& config);
+
+/// For models that do not let texts choose an adapter.
+void refuse_named_adapters(const LoadOptions& options);
 
 /// Loads a Hugging Face folder or a .gguf file. Weights stay in the mapped files where they can.
 /// Throws ExportError, which names the file.

@@ -15,9 +15,12 @@ bool is_gguf(const std::filesystem::path& path) { return path.extension() == ".g
 Model build(Config config, Checkpoint checkpoint, const LoadOptions& options,
             const std::string& tower = "") {
   apply(options, config);
+  for (const NamedAdapter& adapter : options.adapters) config.adapters.push_back(adapter.name);
+  const std::shared_ptr<Tensor> chosen = checkpoint.add_adapters(options.adapters);
   const Weights all(checkpoint);
   auto decoder = std::make_unique<Decoder>(config, tower.empty() ? all : all[tower]);
   checkpoint.require_all_read();
+  decoder->chosen_adapters = chosen;
   return {config, std::move(decoder), "", {}};
 }
 
@@ -45,6 +48,11 @@ void apply(const LoadOptions& options, Config& config) {
       jumps ? "caches must be f32 where windows jump; or ask for a context of at most " +
                   std::to_string(config.window)
             : "caches must be f32 in a model with a bias for each distance");
+}
+
+void refuse_named_adapters(const LoadOptions& options) {
+  if (!options.adapters.empty())
+    throw ExportError("it takes one adapter, without a name: names are for models that only write");
 }
 
 bool is_language_model(const std::string& path) {

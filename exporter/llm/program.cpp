@@ -22,17 +22,22 @@ Dim tokens_of(const Config& config, int64_t longest) {
 /// Calls a decoder, or a model that has one.
 using Run = std::function<Tensor(const Tensor& ids, const Tensor& start, const DecoderOptions&)>;
 
-/// A method that takes ids (batch, n). With `by_row` it also takes their rows of the caches.
-void add_method(Exporter& exporter, const char* name, const Dim& batch, const Dim& n, bool by_row,
-                const DecoderOptions& of_call, const char* result, const Run& run) {
+/// A method that takes ids (batch, n). With `by_row` it also takes their rows of the caches; and
+/// their adapters, if there are some to choose among.
+void add_method(Exporter& exporter, const char* name, const Config& config, const Dim& batch,
+                const Dim& n, bool by_row, const DecoderOptions& of_call, const char* result,
+                const Run& run) {
   std::vector<InputSpec> inputs = {input("ids", {batch, n}, DType::i64),
                                    input("start", {batch}, DType::i64)};
   if (by_row) inputs.push_back(input("rows", {batch}, DType::i64));
+  const bool by_adapter = !config.adapters.empty();
+  if (by_adapter) inputs.push_back(input("adapters", {batch}, DType::i64));
   exporter.method(name,
                   [=](const std::vector<Tensor>& given) {
                     const eager::NoGrad guard;
                     DecoderOptions options = of_call;
                     if (by_row) options.batch = given[2];
+                    if (by_adapter) options.adapters = given.back();
                     return run(given[0], given[1], options);
                   },
                   inputs, {result});
@@ -44,7 +49,7 @@ void add_logits_methods(Exporter& exporter, const Config& config, const ProgramO
   const auto add = [&](const char* name, const Dim& rows, const Dim& n, bool all) {
     DecoderOptions of_call;
     of_call.all_logits = all;
-    add_method(exporter, name, rows, n, options.by_row, of_call, "logits", run);
+    add_method(exporter, name, config, rows, n, options.by_row, of_call, "logits", run);
   };
   add("forward", batch, tokens_of(config, options.chunk), false);
   if (options.by_row)
@@ -71,7 +76,7 @@ void add_methods(Exporter& exporter, Decoder& decoder, const ProgramOptions& opt
   if (!options.states) return;
   DecoderOptions of_call;
   of_call.all_logits = of_call.keep_hidden = true;
-  add_method(exporter, "states", options.by_row ? 1 : config.batch,
+  add_method(exporter, "states", config, options.by_row ? 1 : config.batch,
              tokens_of(config, options.chunk), options.by_row, of_call, "states",
              [&](const Tensor& ids, const Tensor& start, const DecoderOptions& with) {
                return decoder(ids, start, with).hidden.back();

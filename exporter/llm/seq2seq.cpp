@@ -73,6 +73,7 @@ std::unique_ptr<Seq2Seq> load_seq2seq(const std::string& path, const LoadOptions
   return naming(path, [&] {
     Seq2SeqConfig config = read_seq2seq_config(folder.config());
     set_capacities(config, options);
+    refuse_named_adapters(options);
     Checkpoint checkpoint(folder, options.lora);
     const Weights weights(checkpoint);
     // T5's configuration says that the head is tied, even where it is not

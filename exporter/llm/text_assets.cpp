@@ -34,6 +34,7 @@ io::Asset settings_asset(const Settings& settings, const Config& config) {
   json object = {{"context", config.capacity},
                  {"rewinds", remembers_only_caches(config)},
                  {"ends", settings.ends}};
+  if (!config.adapters.empty()) object["adapters"] = config.adapters;
   if (settings.bos_token) object["bos_token"] = *settings.bos_token;
   if (settings.eos_token) object["eos_token"] = *settings.eos_token;
   if (!settings.sampling.is_null()) object["sampling"] = settings.sampling;

@@ -73,7 +73,8 @@ LanguageModel load_program(const fs::path& program, const std::string& path,
 void write_program(const std::string& path, const fs::path& program,
                    const TextModelOptions& options) {
   LoadOptions load;
-  load.capacity = options.context, load.lora = options.lora;
+  const AdapterFiles adapters = adapter_files(options.lora);
+  load.capacity = options.context, load.lora = adapters.always, load.adapters = adapters.by_name;
   if (options.context == 0) load.most_capacity = default_context;
   load.batch = options.rows, load.cache = options.cache_type;
   const Model model = llm::load(path, load);
@@ -109,7 +110,12 @@ class Keeper {
       : path_(path), options_(options), cache_(options.cache) {
     std::string what =
         options.edit + '\n' + std::to_string(options.context) + ' ' + std::to_string(options.rows);
-    if (!options.lora.empty()) what += ' ' + cache_.folder_of(options.lora, "").filename().string();
+    const AdapterFiles adapters = adapter_files(options.lora);
+    const auto add = [&](const std::string& name, const std::string& adapter) {
+      what += ' ' + name + ' ' + cache_.folder_of(adapter, "").filename().string();
+    };
+    if (!adapters.always.empty()) add("", adapters.always);
+    for (const NamedAdapter& adapter : adapters.by_name) add(adapter.name, adapter.path);
     if (options.cache_type != CacheType::f32)
       what += ' ' + cache_type_names()[static_cast<size_t>(options.cache_type)];
     for (const bool choice : {options.exact, options.draft, options.states})

@@ -20,7 +20,7 @@ struct TextModelOptions {
   int64_t context = 0;  ///< positions of the caches; 0: 4096, or fewer if the model has fewer
   bool draft = false;   ///< for GenerateOptions::draft: the program gives the logits of guesses
   bool states = false;  ///< for embeddings: the program gives the states of tokens
-  std::string lora;     ///< LoadOptions::lora
+  std::vector<std::string> lora;          ///< "PATH", or several "NAME=PATH" (named_adapter.h)
   CacheType cache_type = CacheType::f32;  ///< LoadOptions::cache
   /// Texts that the caches hold, which the program takes together: see LanguageModel::rows.
   int64_t rows = 1;

@@ -96,6 +96,7 @@ std::unique_ptr<VisionLanguage> load_vision_language(const std::string& path,
   return naming(path, [&] {
     VisionLanguageConfig config = read_vision_language_config(folder.config());
     apply(options, config.text);
+    refuse_named_adapters(options);
     Checkpoint checkpoint(folder, options.lora);
     auto model = std::make_unique<VisionLanguage>(config, Weights(checkpoint));
     checkpoint.require_all_read();

@@ -103,13 +103,20 @@ Tensor Checkpoint::tensor_of(const std::string& name, const Stored& stored) cons
 void Checkpoint::add_adapter(const std::string& path) {
   if (path.empty()) return;
   adapter_ = std::make_unique<Adapter>(path);
-  if (adapter_->is_gguf() != is_gguf_)
-    throw ExportError("adapter " + path + ": " +
-                      (is_gguf_ ? "a .gguf model needs an adapter in a .gguf file"
-                                : "a Hugging Face folder needs an adapter in a folder of PEFT"));
+  adapter_->require_kind(is_gguf_);
+}
+
+std::shared_ptr<Tensor> Checkpoint::add_adapters(const std::vector<NamedAdapter>& files) {
+  if (files.empty()) return nullptr;
+  if (adapter_ != nullptr)
+    throw ExportError("an adapter without a name cannot stand beside those with names");
+  by_name_ = std::make_unique<AdapterSet>(files);
+  by_name_->require_kind(is_gguf_);
+  return by_name_->chosen();
 }
 
 LowRank Checkpoint::low_rank(const std::string& name, int64_t out, int64_t in) {
+  if (by_name_ != nullptr) return by_name_->of(find(name), out, in);
   return adapter_ == nullptr ? LowRank() : adapter_->of(find(name), out, in);
 }
 
@@ -126,6 +133,7 @@ void Checkpoint::require_all_read() const {
     if (!read_.contains(name) && ++count <= 3) left += (left.empty() ? "" : ", ") + name;
   if (count == 0) {
     if (adapter_ != nullptr) adapter_->require_all_used();
+    if (by_name_ != nullptr) by_name_->require_all_used();
     return;
   }
   throw ExportError("the checkpoint has weights that a model of this family does not use: " + left +

@@ -10,7 +10,7 @@
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/importers/gguf/gguf.h"
 #include "taper/exporter/importers/huggingface/folder.h"
-#include "taper/exporter/llm/adapter.h"
+#include "taper/exporter/llm/adapter_set.h"
 
 namespace taper::llm {
 
@@ -44,6 +44,8 @@ class Checkpoint {
   /// other sizes.
   Tensor read(const std::string& name, const Ints& sizes);
   bool is_gguf() const { return is_gguf_; }
+  /// Texts choose one of these adapters. Returns where a call says which; nullptr: there are none.
+  std::shared_ptr<Tensor> add_adapters(const std::vector<NamedAdapter>& files);
   /// What an adapter adds to the product with a matrix (out, in).
   LowRank low_rank(const std::string& name, int64_t out, int64_t in);
   /// Tensors whose names begin so may stay unread.
@@ -69,6 +71,7 @@ class Checkpoint {
   std::map<std::string, Stored> tensors_;
   std::set<std::string> read_;
   std::unique_ptr<Adapter> adapter_;
+  std::unique_ptr<AdapterSet> by_name_;
   bool is_gguf_ = false;
 };
 

@@ -41,6 +41,7 @@ struct Limits {
 
 /// What a request asks for. `texts` has `choices` elements for each prompt, in order.
 struct ApiRequest {
+  std::string model;  ///< its name, or that of an adapter
   Endpoint endpoint = Endpoint::chat;
   std::vector<TextRequest> texts;
   bool streams = false, includes_usage = false;

@@ -25,7 +25,11 @@ struct Engine::Place {
 
   bool is_free() const { return job == nullptr; }
   bool reads_prompt() const { return !is_free() && generation->reads_prompt(); }
-  const std::vector<llm::TokenId>& prompt() const { return job->request_.prompt; }
+  const TextRequest& request() const { return job->request_; }
+  /// The tokens of its prompt that the sequence has read.
+  int64_t known(const TextRequest& of) const {
+    return sequence.adapter() == of.adapter ? sequence.known_prefix(span_of(of.prompt)) : 0;
+  }
 
   llm::Sequence sequence;
   std::shared_ptr<Job> job;
@@ -124,8 +128,9 @@ bool Engine::waits_for_another(const Place& place) const {
     }
     const int64_t read = other->sequence.position();
     if (!other->reads_prompt() || read < own || (read == own && is_later)) continue;
-    const auto& prompt = other->prompt();
-    const auto common = std::ranges::mismatch(prompt, place.prompt()).in1 - prompt.begin();
+    if (other->request().adapter != place.request().adapter) continue;
+    const auto& prompt = other->request().prompt;
+    const auto common = std::ranges::mismatch(prompt, place.request().prompt).in1 - prompt.begin();
     if (common - read >= least_shared) return true;
   }
   return false;
@@ -133,12 +138,11 @@ bool Engine::waits_for_another(const Place& place) const {
 
 // Takes over what any other place has read of the prompt.
 void Engine::share_prompts(Place& place) {
-  const Span<const llm::TokenId> prompt = span_of(place.prompt());
+  const TextRequest& request = place.request();
   Place* best = &place;
   for (const auto& other : places_)
-    if (other->sequence.known_prefix(prompt) > best->sequence.known_prefix(prompt))
-      best = other.get();
-  if (best->sequence.known_prefix(prompt) - place.sequence.position() >= least_shared)
+    if (other->known(request) > best->known(request)) best = other.get();
+  if (best->known(request) - place.sequence.position() >= least_shared)
     place.generation->share_prompt(best->sequence);
 }
 
@@ -148,7 +152,7 @@ bool Engine::admit() {
   work_.wait(lock, [&] { return stops_ || counts_.running > 0 || !queue_.empty(); });
   forget_the_gone();
   while (!stops_ && !queue_.empty()) {
-    Place* place = free_place(queue_.front()->request_.prompt);
+    Place* place = free_place(queue_.front()->request_);
     if (place == nullptr) break;
     begin(*place, std::move(queue_.front()));
     queue_.pop_front();
@@ -171,13 +175,13 @@ void Engine::forget_the_gone() {
 
 // The free sequence that the prompt continues, and that has little to forget. Else a new one; else
 // the one whose text ended first.
-Engine::Place* Engine::free_place(const std::vector<llm::TokenId>& prompt) {
+Engine::Place* Engine::free_place(const TextRequest& request) {
   Place *continued = nullptr, *oldest = nullptr;
   int64_t most = -1;
   for (const auto& place : places_) {
     if (!place->is_free()) continue;
     if (oldest == nullptr || place->ended < oldest->ended) oldest = place.get();
-    const int64_t known = place->sequence.known_prefix(span_of(prompt));
+    const int64_t known = place->known(request);
     if (known > most && place->sequence.position() - known <= options_.prompt_piece)
       continued = place.get(), most = known;
   }
@@ -192,6 +196,7 @@ void Engine::begin(Place& place, std::shared_ptr<Job> job) {
   try {
     llm::GenerateOptions options = job->request_.options;
     options.prompt_piece = options_.prompt_piece;
+    (void)place.sequence.use_adapter(job->request_.adapter);  // it was looked up
     place.generation.emplace(place.sequence, job->request_.prompt, std::move(options));
   } catch (const std::exception& e) {  // no memory for it
     ++counts_.failed;

@@ -30,6 +30,7 @@ struct TokenChance {
 
 struct TextRequest {
   std::vector<llm::TokenId> prompt;
+  std::string adapter;           ///< of the model; "": none
   llm::GenerateOptions options;  ///< its hooks and `cancel` are the engine's
   int likeliest = -1;            ///< tokens beside each one; -1: no probabilities at all
 };
@@ -109,7 +110,7 @@ class Engine {
   void share_prompts(Place& place);
   void step(const std::vector<Place*>& places);
   void settle(Place& place);
-  Place* free_place(const std::vector<llm::TokenId>& prompt);
+  Place* free_place(const TextRequest& request);
 
   const llm::LanguageModel model_;
   const EngineOptions options_;

@@ -1,5 +1,6 @@
 #include "taper/exporter/serve/members.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -114,13 +115,15 @@ json parse_request(const std::string& body) {
   }
 }
 
-void check_model(Members& request, const std::string& model_id) {
+std::string check_model(Members& request, const std::string& model_id,
+                        const std::vector<std::string>& adapters) {
   const std::string wanted = request.text_or("model", model_id);
-  if (wanted != model_id)
-    throw ApiError(
-        404,
-        "there is no model `" + wanted.substr(0, 100) + "`; this server has `" + model_id + "`",
-        "model", "model_not_found");
+  if (wanted == model_id) return "";
+  if (std::ranges::find(adapters, wanted) != adapters.end()) return wanted;
+  std::string all = "`" + model_id + "`";
+  for (const std::string& adapter : adapters) all += ", `" + adapter + "`";
+  throw ApiError(404, "there is no model `" + wanted.substr(0, 100) + "`; this server has " + all,
+                 "model", "model_not_found");
 }
 
 std::vector<std::vector<llm::TokenId>> token_lists(Members& request, const std::string& name,

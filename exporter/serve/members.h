@@ -36,7 +36,9 @@ class Members {
 /// The object of a request. Throws ApiError if it is none, or nested too deeply.
 json parse_request(const std::string& body);
 /// The request may name the model, and then rightly.
-void check_model(Members& request, const std::string& model_id);
+/// Returns the adapter whose name the request gives in place of the model's; "": none.
+std::string check_model(Members& request, const std::string& model_id,
+                        const std::vector<std::string>& adapters = {});
 
 /// A text, tokens, or a list of either, as the member `name` has them.
 std::vector<std::vector<llm::TokenId>> token_lists(Members& request, const std::string& name,

@@ -129,11 +129,13 @@ ApiRequest read_request(Endpoint endpoint, const std::string& body, const llm::L
                         Schemas& schemas, const std::string& model_id, const Limits& limits) {
   const json object = parse_request(body);
   Members request(object);
-  check_model(request, model_id);
+  const std::string adapter = check_model(request, model_id, model.text().adapters);
   ApiRequest read;
   read.endpoint = endpoint;
   read_stream_options(request, read);
+  read.model = adapter.empty() ? model_id : adapter;
   TextRequest text;
+  text.adapter = adapter;
   text.options.sampling = sampling_of(request, model);
   text.options.stop = stops_of(request);
   text.options.max_tokens = max_tokens_of(request, endpoint, limits);

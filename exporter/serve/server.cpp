@@ -121,12 +121,18 @@ void Server::Parts::admit(const Request& request) const {
 }
 
 json Server::Parts::models() const {
-  const json model = {{"id", options.model_id},
-                      {"object", "model"},
-                      {"created", 0},
-                      {"owned_by", "taper"},
-                      {"context_length", engine ? engine->model().context() : embedder->longest()}};
-  return {{"object", "list"}, {"data", json::array({model})}};
+  json list = json::array();
+  const auto add = [&](const std::string& name) {
+    list.push_back({{"id", name},
+                    {"object", "model"},
+                    {"created", 0},
+                    {"owned_by", "taper"},
+                    {"context_length", engine ? engine->model().context() : embedder->longest()}});
+  };
+  add(options.model_id);
+  if (engine)
+    for (const std::string& adapter : engine->model().text().adapters) add(adapter);
+  return {{"object", "list"}, {"data", list}};
 }
 
 /// The limit of httplib holds for bodies that say their size. Others are chunked or compressed. Its
@@ -188,9 +194,9 @@ void Server::Parts::complete(Endpoint endpoint, const std::string& body, Respons
     response.set_header("Retry-After", "1");
     throw ApiError(429, "too many requests wait already");
   }
+  Responses responses(endpoint, read.model, engine->model().tokenizer());
   const auto answer =
-      std::make_shared<Answer>(std::move(read), std::move(*jobs),
-                               Responses(endpoint, options.model_id, engine->model().tokenizer()));
+      std::make_shared<Answer>(std::move(read), std::move(*jobs), std::move(responses));
   if (std::string_view(answer->media_type()).ends_with("event-stream"))
     response.set_header("Cache-Control", "no-cache");
   response.set_chunked_content_provider(
@@ -255,11 +261,12 @@ void Server::Parts::set_routes() {
     response.set_content(text_of(models()), json_type);
   });
   http.Get("/v1/models/(.+)", [this](const Request& request, Response& response) {
-    if (request.matches[1] == options.model_id)
-      response.set_content(text_of(models()["data"][0]), json_type);
-    else
-      fail(response,
-           ApiError(404, "this server has `" + options.model_id + "`", "model", "model_not_found"));
+    const json all = models();
+    for (const json& model : all["data"])
+      if (model["id"] == request.matches[1].str())
+        return response.set_content(text_of(model), json_type);
+    fail(response,
+         ApiError(404, "this server has `" + options.model_id + "`", "model", "model_not_found"));
   });
   const auto post = [this](const char* path, Endpoint endpoint) {
     http.Post(path, [this, endpoint](const Request& request, Response& response,

@@ -143,6 +143,13 @@ void Chat::clear(const std::string& system) {
   if (!system.empty()) parts_->history.push_back({"system", system});
 }
 
+Error Chat::use_adapter(const std::string& name, std::string* message) {
+  parts_->end_turn();
+  const Error e = parts_->sequence.use_adapter(name);
+  if (e != Error::ok && message != nullptr) *message = parts_->sequence.message();
+  return e;
+}
+
 Result<Chat> Chat::fork(std::string* message) {
   parts_->end_turn();
   Result<Sequence> sequence = parts_->sequence.fork(message);

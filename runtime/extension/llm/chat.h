@@ -65,6 +65,8 @@ class Chat {
   /// Begins anew. The first message tells the model who it is; empty: there is none.
   void clear(const std::string& system = "");
 
+  /// Lets an adapter answer from now on: `Sequence::use_adapter`. It reads the conversation anew.
+  Error use_adapter(const std::string& name, std::string* message = nullptr);
   /// Another conversation with the same options that goes on from here: `Sequence::fork`.
   Result<Chat> fork(std::string* message = nullptr);
   /// Writes the conversation to a file, whole or not at all. `options` are not part of it.

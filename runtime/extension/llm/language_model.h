@@ -80,6 +80,11 @@ class Sequence {
   ~Sequence();
 
   const LanguageModel& model() const;
+  /// Lets one of `model().text().adapters` compute from now on; "": the model itself. Another one
+  /// than before forgets all tokens. Sequences with different adapters may share a call.
+  /// invalid_argument: the model has no such adapter.
+  Error use_adapter(const std::string& name);
+  const std::string& adapter() const;
   const std::vector<TokenId>& tokens() const;
   int64_t position() const { return static_cast<int64_t>(tokens().size()); }
   /// How many tokens still fit.

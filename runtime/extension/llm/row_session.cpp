@@ -1,6 +1,7 @@
 #include "taper/runtime/extension/llm/row_session.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -37,13 +38,21 @@ bool is_list(const TensorRef& t, index_t size) {
 RowMethod row_method(const Method& method, const std::string& name) {
   const index_t inputs = method.input_count();
   const TensorRef ids = method.input(0);
-  bool fits = (inputs == 2 || inputs == 3) && method.output_count() >= 1 && is_ids(ids);
+  bool fits = inputs >= 2 && method.output_count() >= 1 && is_ids(ids);
   for (index_t i = 1; fits && i < inputs; ++i) fits = is_list(method.input(i), ids.shape->sizes[0]);
-  if (!fits)
+  RowMethod made{method, 0, 0};
+  index_t next = 2;
+  const auto takes = [&](const char* input) {
+    const bool has = fits && next < inputs && std::strcmp(method.input_name(next), input) == 0;
+    return next += has, has;
+  };
+  made.by_row = takes("rows"), made.by_adapter = takes("adapters");
+  if (!fits || next != inputs)
     refuse("its method `" + name +
            "` does not take ids (batch, n) and start (batch), both i64, and no more than the rows "
-           "of the caches (batch)");
-  return {method, ids.shape->sizes[0], ids.shape->sizes[1], inputs == 3};
+           "of the caches (batch) and their adapters (batch)");
+  made.rows = ids.shape->sizes[0], made.chunk = ids.shape->sizes[1];
+  return made;
 }
 
 // States, and methods with memory of their own.

@@ -13,13 +13,15 @@ namespace taper::llm {
 /// A method of a language model, and the most that a call takes.
 struct RowMethod {
   Method method;
-  int64_t rows = 1;     ///< texts of a call
-  int64_t chunk = 0;    ///< tokens of each of them
-  bool by_row = false;  ///< it takes the rows of the caches
+  int64_t rows = 1;         ///< texts of a call
+  int64_t chunk = 0;        ///< tokens of each of them
+  bool by_row = false;      ///< it takes the rows of the caches
+  bool by_adapter = false;  ///< it takes the adapters of the texts
 };
 
 /// Looks at a method that was just created, so that its inputs have their largest shapes: ids i64
-/// (rows, n), start i64 (rows) and, with `by_row`, rows i64 (rows). Throws Failure.
+/// (rows, n), start i64 (rows) and, by their names, rows i64 (rows) and adapters i64 (rows). Throws
+/// Failure.
 RowMethod row_method(const Method& method, const std::string& name);
 
 /// A session whose caches have a row for each of several texts, and its methods. A sequence takes a
@@ -43,7 +45,7 @@ class RowSession {
 
   /// Held from the inputs of a call until its results were read.
   std::mutex running;
-  std::vector<int64_t> ids, starts, rows;  ///< of the call
+  std::vector<int64_t> ids, starts, rows, adapters;  ///< of the call
 
  private:
   class Memory;

@@ -22,7 +22,9 @@ Error Sequence::Parts::run(RowMethod& with, Span<const TokenId> ids,
   Method& method = with.method;
   Error e = method.set_input(0, session.ids.data(), {1, ids.size()});
   if (e == Error::ok) e = method.set_input(1, &start, {1});
-  if (e == Error::ok && with.by_row) e = method.set_input(2, &of_cache, {1});
+  index_t next = 2;
+  if (e == Error::ok && with.by_row) e = method.set_input(next++, &of_cache, {1});
+  if (e == Error::ok && with.by_adapter) e = method.set_input(next, &adapter_index, {1});
   if (e == Error::ok) e = method.execute(limits);
   if (e != Error::ok) return forget_unfinished(), fail(e, describe(method.last_error()));
   tokens.insert(tokens.end(), ids.begin(), ids.end());
@@ -95,6 +97,22 @@ Result<Sequence> Sequence::create(const LanguageModel& model, std::string* messa
 }
 
 const LanguageModel& Sequence::model() const { return parts_->model; }
+const std::string& Sequence::adapter() const { return parts_->adapter; }
+
+Error Sequence::use_adapter(const std::string& name) {
+  Parts& p = *parts_;
+  const std::vector<std::string>& all = model().text().adapters;
+  const auto found = std::find(all.begin(), all.end(), name);
+  if (found == all.end() && !name.empty()) {
+    std::string why = "there is no adapter " + name + "; the model has ";
+    for (const std::string& other : all) why += (&other == &all[0] ? "" : ", ") + other;
+    return p.fail(Error::invalid_argument, all.empty() ? why + "none" : why);
+  }
+  if (name != p.adapter) rewind(0);
+  p.adapter = name, p.adapter_index = name.empty() ? 0 : found - all.begin() + 1;
+  return Error::ok;
+}
+
 const std::vector<TokenId>& Sequence::tokens() const { return parts_->tokens; }
 int64_t Sequence::chunk() const { return parts_->model.parts_->chunk; }
 const std::string& Sequence::message() const { return parts_->message; }
@@ -123,16 +141,19 @@ void Sequence::decode(Span<NextToken* const> tokens) {
   }
   Method& method = made.value()->method;
   const std::lock_guard lock(session.running);
-  session.ids.clear(), session.starts.clear(), session.rows.clear();
+  session.ids.clear(), session.starts.clear(), session.rows.clear(), session.adapters.clear();
   for (const NextToken* next : tokens) {
     session.ids.push_back(next->id);
     session.starts.push_back(next->sequence->position());
     session.rows.push_back(next->sequence->parts_->row.row());
+    session.adapters.push_back(next->sequence->parts_->adapter_index);
   }
   const index_t count = tokens.size();
   Error e = method.set_input(0, session.ids.data(), {count, 1});
   if (e == Error::ok) e = method.set_input(1, session.starts.data(), {count});
   if (e == Error::ok) e = method.set_input(2, session.rows.data(), {count});
+  if (e == Error::ok && made.value()->by_adapter)
+    e = method.set_input(3, session.adapters.data(), {count});
   if (e == Error::ok) e = method.execute();
   for (index_t i = 0; i < count; ++i) {
     NextToken& next = *tokens[i];

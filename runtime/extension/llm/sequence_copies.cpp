@@ -47,13 +47,16 @@ int64_t Sequence::keep_prefix(Span<const TokenId> prompt) {
 
 Result<Sequence> Sequence::fork(std::string* message) {
   Result<Sequence> made = create(parts_->model, message);
-  if (made.ok()) made->take_prefix(*this, position());
+  if (!made.ok()) return made;
+  made->parts_->adapter = parts_->adapter, made->parts_->adapter_index = parts_->adapter_index;
+  made->take_prefix(*this, position());
   return made;
 }
 
 int64_t Sequence::take_prefix(Sequence& from, int64_t count) {
   count = std::min(count, from.position());
-  const bool can = count == from.position() || model().text().rewinds;
+  const bool can =
+      (count == from.position() || model().text().rewinds) && from.adapter() == adapter();
   if (from.parts_->model.parts_ != parts_->model.parts_ || count <= 0 || !can) return 0;
   if (&from == this) return rewind(count), count;
   rewind(0);
@@ -64,11 +67,14 @@ int64_t Sequence::take_prefix(Sequence& from, int64_t count) {
   return count;
 }
 
+uint64_t Sequence::Parts::identity() const {
+  return identity_of(model.parts_->module.program(), adapter);
+}
+
 Error Sequence::save(const std::string& path, std::string_view note) {
   Parts& p = *parts_;
   const std::lock_guard lock(p.row.session().running);
-  return write_session_file(path, identity_of(p.model.parts_->module.program()), p.tokens, note,
-                            p.caches, p.message);
+  return write_session_file(path, p.identity(), p.tokens, note, p.caches, p.message);
 }
 
 Error Sequence::restore(const std::string& path) {
@@ -84,8 +90,8 @@ Error Sequence::restore(const SessionFile& file) {
   const auto fail = [&](std::string why) {
     return p.fail(Error::invalid_argument, std::move(why));
   };
-  if (file.program != identity_of(p.model.parts_->module.program()))
-    return fail("it was saved with another model, or with other options of this one");
+  if (file.program != p.identity())
+    return fail("it was saved with another model or adapter, or with other options of this one");
   if (count > context)
     return fail("its " + std::to_string(count) + " tokens do not fit into a context of " +
                 std::to_string(context));

@@ -19,6 +19,7 @@ struct Sequence::Parts {
   Error run(RowMethod& with, Span<const TokenId> ids, const std::atomic<bool>* cancel, bool keeps);
   Error keep_results(const Method& of, index_t row);
   void forget_unfinished();
+  uint64_t identity() const;
   Error require_room(index_t count);
   Error require_in_vocabulary(TokenId id);
   /// A method that gives rows of every token.
@@ -37,6 +38,8 @@ struct Sequence::Parts {
   RowCaches caches;
   RowMethod& forward;
   Extra all{all_logits_name, "logits", nullptr}, states{states_name, "states", nullptr};
+  std::string adapter;
+  int64_t adapter_index = 0;  ///< 0: none
   std::vector<TokenId> tokens;
   std::vector<float> results;  ///< the logits or states that the last call gave
   std::string message;

@@ -68,7 +68,7 @@ std::string damage(const SessionHeader& h, size_t rest) {
 
 }  // namespace
 
-uint64_t identity_of(const Program& program) {
+uint64_t identity_of(const Program& program, const std::string& adapter) {
   using internal::span_of;
   const format::Program& table = program.table();
   const auto& view = program.data().view;
@@ -78,6 +78,7 @@ uint64_t identity_of(const Program& program) {
   const auto add_text = [&](const flatbuffers::String* text) {
     if (text != nullptr) add_number(text->size()), add(text->data(), text->size());
   };
+  add_number(adapter.size()), add(adapter.data(), adapter.size());
   if (table.targets() != nullptr)
     for (const format::Target* target : *table.targets()) add_number(target->exact());
   for (const format::Segment& s : span_of(table.segments()))

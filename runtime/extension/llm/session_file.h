@@ -30,9 +30,9 @@ struct SessionHeader {
 };
 static_assert(sizeof(SessionHeader) == 64);
 
-/// Tells programs apart whose caches hold other numbers: by weights and states. How many texts and
-/// tokens the caches have room for does not count.
-uint64_t identity_of(const Program& program);
+/// Tells programs apart whose caches hold other numbers: by weights, states and the adapter. How
+/// many texts and tokens the caches have room for does not count.
+uint64_t identity_of(const Program& program, const std::string& adapter);
 
 /// A file that was opened and checked, all but what a program must know.
 struct SessionFile {

@@ -117,6 +117,12 @@ void read_settings(const Asset& asset, TextParts& parts) {
   parts.context = static_cast<int64_t>(number_at(settings, "context", 0, 1, most_tokens));
   parts.rewinds = settings.value("rewinds", Json(true)) == Json(true);
   parts.sampling = sampling_of(settings);
+  const Json adapters = settings.value("adapters", Json::array());
+  if (!adapters.is_array()) refuse_asset(settings_name, "adapters is not a list");
+  for (const Json& name : adapters) {
+    if (!name.is_string()) refuse_asset(settings_name, "adapters has an element that is no text");
+    parts.adapters.push_back(name.get<std::string>());
+  }
   const Json ends = settings.value("ends", Json::array());
   if (!ends.is_array()) refuse_asset(settings_name, "ends is not a list");
   for (const Json& id : ends) {
@@ -164,7 +170,7 @@ Tokenizer tokenizer_of(const Assets& assets) {
 
 TextParts parts_of(const Program& program) {
   const Assets assets(program);
-  TextParts parts{tokenizer_of(assets), {}, {}, {}, {}, {}, {}, 0, true};
+  TextParts parts{tokenizer_of(assets), {}, {}, {}, {}, {}, {}, 0, true, {}};
   const Asset* settings = assets.find(settings_name);
   if (settings == nullptr) refuse(std::string("it has no ") + settings_name);
   read_settings(*settings, parts);

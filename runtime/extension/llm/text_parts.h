@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "taper/runtime/extension/llm/chat_template.h"
 #include "taper/runtime/extension/llm/sampler.h"
@@ -23,6 +24,7 @@ struct TextParts {
   SamplingOptions sampling;  ///< what the model's authors recommend, or common values
   int64_t context = 0;       ///< the most tokens of a text
   bool rewinds = true;  ///< false: the model remembers more than a cache, and can only forget all
+  std::vector<std::string> adapters;  ///< names of LoRA adapters, among which texts choose
 };
 
 /// Reads the assets of a program. `message` gets the reason of an error. Errors: invalid_argument

@@ -325,8 +325,9 @@ TEST_F(session_file, belongs_to_a_model) {
   ASSERT_EQ(sequence_.save(path_), Error::ok);
   EXPECT_EQ(refused_by(loaded(folder_, 1, 49)),
             path_ + ": its 50 tokens do not fit into a context of 49");
-  EXPECT_EQ(refused_by(family("gpt_oss", 1)),
-            path_ + ": it was saved with another model, or with other options of this one");
+  EXPECT_EQ(
+      refused_by(family("gpt_oss", 1)),
+      path_ + ": it was saved with another model or adapter, or with other options of this one");
 }
 
 TEST_F(session_file, is_written_whole_or_not_at_all) {

@@ -7,6 +7,7 @@
 
 #include "taper/exporter/llm/text_model.h"
 #include "taper/tests/exporter/llm/formula_model.h"
+#include "taper/tests/exporter/llm/random_adapter.h"
 #include "taper/tests/exporter/llm/talking_model.h"
 
 namespace taper::serve {
@@ -188,6 +189,30 @@ TEST(engine_of_rows, lets_one_of_equal_prompts_go_first) {
     // RWKV cannot rewind, so it gives all that it has read, or nothing
     EXPECT_GE(engine.counts().cached_tokens, engine.model().text().rewinds ? 3u * 199 : 0u);
   }
+}
+
+TEST(engine_of_rows, writes_texts_of_several_adapters_at_once) {
+  const std::filesystem::path folder = tests::formula_model("smollm3");
+  std::ofstream(folder / "tokenizer.json") << llm::word_tokenizer(48);
+  llm::TextModelOptions options;
+  options.rows = 3, options.context = 200;
+  for (const char* name : {"a", "b"})
+    options.lora.push_back(name + ("=" + tests::peft_folder(folder, {.name = name})));
+  const llm::LanguageModel model = llm::load_text_model(folder.string(), options);
+  std::vector<TextRequest> requests;
+  std::vector<Written> want;
+  for (const char* name : {"a", "", "b", "a", "b", ""}) {
+    requests.push_back(request(0, model));
+    requests.back().prompt = prompt(1, 100), requests.back().adapter = name;
+    Engine alone(model, {.sequences = 1});
+    want.push_back(rest_of(*submit(alone, requests.back())));
+  }
+  EXPECT_NE(want[0], want[1]);
+  EXPECT_NE(want[0], want[2]);
+  Engine engine(model, {.sequences = 3, .prompt_piece = 16});
+  const auto jobs = engine.submit(requests);
+  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(rest_of(*(*jobs)[i]), want[i]) << i;
+  EXPECT_LE(engine.counts().cached_tokens, 3u * 99) << "each adapter reads the prompt itself";
 }
 
 TEST(engine_of_rows, reads_a_long_prompt_between_the_tokens_of_others) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <thread>
 
+#include "taper/tests/exporter/llm/random_adapter.h"
 #include "taper/tests/exporter/serve/talking_server.h"
 
 namespace taper::serve {
@@ -118,6 +119,24 @@ TEST_F(server, names_its_model) {
               HasSubstr("this server has `talking`"));
   EXPECT_EQ(json::parse(client().Get("/v1/models/talking")->body)["id"], "talking");
   EXPECT_EQ(client().Get("/v1/models/gpt-9")->status, 404);
+}
+
+TEST_F(server, lets_a_request_choose_an_adapter) {
+  llm::TextModelOptions options;
+  options.exact = true;
+  options.lora = {"pirate=" + tests::peft_folder(talking_.folder, {.name = "pirate"})};
+  model_.emplace(llm::load_text_model(talking_.folder, options));
+  start({});
+  const json models = json::parse(client().Get("/v1/models")->body)["data"];
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[1]["id"], "pirate");
+  EXPECT_EQ(json::parse(client().Get("/v1/models/pirate")->body)["id"], "pirate");
+  const json answer = post(chats, chat({{"model", "pirate"}}));
+  EXPECT_EQ(answer["model"], "pirate");
+  EXPECT_NE(answer["choices"][0]["message"]["content"], this->answer());
+  EXPECT_EQ(post(chats, chat())["choices"][0]["message"]["content"], this->answer());
+  EXPECT_THAT(refusal(chats, chat({{"model", "gpt-9"}}), 404),
+              HasSubstr("this server has `talking`, `pirate`"));
 }
 
 TEST_F(server, tells_a_wrong_path_from_a_wrong_method) {
