@@ -9,6 +9,7 @@
 
 #include "taper/exporter/llm/text_model.h"
 #include "taper/runtime/extension/llm/chat.h"
+#include "taper/runtime/extension/module/shared_pages.h"
 #include "taper/tests/exporter/llm/formula_model.h"
 #include "taper/tests/exporter/llm/talking_model.h"
 
@@ -188,6 +189,7 @@ size_t resident_bytes() {
 
 TEST(forks, take_the_memory_of_one) {
   if (resident_bytes() == 0) GTEST_SKIP() << "this system does not tell the memory of a process";
+  if (SharedPages::create() == nullptr) GTEST_SKIP() << "this system shares no pages";
   for (const int64_t rows : {1, 9}) {
     const LanguageModel model = family("smollm3", rows, 8192);
     constexpr int64_t length = 6000;
