@@ -61,7 +61,9 @@ class ConstantFolder {
       bytes_out += bytes.value();
     }
     if (node.op->category == Category::view) return true;
-    const int64_t growth = widens_float8(node) ? 1 : allowed_growth;
+    // f32 takes many times the bytes of blocks
+    const bool widens_blocks = node.op == &ops::taper_block_embedding;
+    const int64_t growth = widens_blocks ? 0 : widens_float8(node) ? 1 : allowed_growth;
     if (bytes_out <= std::max(always_allowed_bytes, growth * bytes_in)) return true;
     context_.declined(
         node, "it makes " + std::to_string(bytes_out) + " bytes of " + std::to_string(bytes_in));

@@ -56,7 +56,8 @@ class PassContext {
 int remove_dead_code(ir::Graph& graph, PassContext& context);
 
 /// Makes a `taper::block_embedding` or a `taper::block_linear` of each embedding and linear whose
-/// weight is a constant in blocks (Layout). Other readers get a constant that is f32. Exact, but if
+/// weight is a constant in blocks (Layout). A product that reads it the other way round, as
+/// gradients do, widens it in each call. Other readers get a constant that is f32. Exact, but if
 /// the context is not exact, products become `taper::block_linear_q8`, which rounds the input.
 int read_blocks(ir::Graph& graph, PassContext& context);
 

@@ -34,7 +34,7 @@ class BlockReaders {
       if (std::ranges::find(users, user) == users.end()) users.push_back(user);
     std::vector<Node*> others;
     for (Node* user : users)
-      if (multiplies(user, c) || looks_up(user, c))
+      if (multiplies(user, c) || looks_up(user, c) || widens(user, c))
         ++changed;
       else if (!reads_blocks(*user, c))
         others.push_back(user);
@@ -85,6 +85,25 @@ class BlockReaders {
       return false;
     replace(node, ops::taper_block_embedding, {c.value.get(), call.get<"indices">()},
             "it looks up rows of blocks");
+    return true;
+  }
+
+  // The gradient of a linear's input is a product with the weight the other way round. It widens
+  // all rows in each call, so that a program which trains beside weights in blocks has no f32 of
+  // them.
+  bool widens(Node* node, const ir::Constant& c) {
+    if (node->op != &ops::mm || c.value->type.rank != 2) return false;
+    Value* const w = c.value.get();
+    const ir::Call<ops::mm> call(*node);
+    if (call.get<"mat2">() != w || call.get<"self">() == w) return false;
+    const eager::Tensor all = eager::arange(c.payload->sizes[0], DType::i64);
+    Value* const rows = graph_.add_constant("", ir::payload_of(all));
+    const ir::Type types[] = {w->type};
+    const Node* rows_of_w = graph_.insert_before(node, ops::taper_block_embedding,
+                                                 {ir::Argument(w), ir::Argument(rows)}, types,
+                                                 node->location, node->module);
+    graph_.replace_uses_in(node, w, rows_of_w->result());
+    context_.did(*node, "it widens the blocks of " + c.path + " in each call");
     return true;
   }
 

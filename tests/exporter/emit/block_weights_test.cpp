@@ -2,6 +2,7 @@
 // weights file.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "taper/exporter/eager/eager.h"
@@ -109,6 +110,47 @@ TEST(block_weights, are_tensors_that_eager_reads_and_never_writes) {
                        "the last dimension of (4, 48) is not a multiple of the 32 elements");
   EXPECT_THROW_MESSAGE(Tensor::stored(payload->bytes.get(), Layout::q4_1_panels, {4, 64}, payload),
                        "elements in panels cannot be a tensor");
+}
+
+/// A LoRA adapter of the second of two layers, and a factor in front of it, whose gradient goes
+/// through the layer's weight.
+TEST(block_weights, stay_in_blocks_while_an_adapter_beside_them_is_trained) {
+  constexpr int64_t rows = 6, rank = 4;
+  const Tensor w = ir::tensor_of(tests::random_blocks(Layout::q4_0, {width, width}));
+  w.set_name("w");
+  Tensor factor = eager::full({width}, 1.0), down = eager::randn({rank, width}),
+         up = eager::zeros({width, rank});
+  factor.set_name("factor"), down.set_name("down"), up.set_name("up");
+  for (Tensor* t : {&factor, &down, &up}) t->set_requires_grad();
+  optim::SGD optimizer({factor, down, up}, {.lr = 0.01});
+  const auto train_step = [&](const Tensor& x, const Tensor& y) {
+    const Tensor h = x * factor;
+    const Tensor added = eager::linear(eager::linear(h, down), up);
+    const Tensor loss = eager::mse_loss(eager::linear(h, w) + added, y);
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    return loss;
+  };
+  const Tensor x = eager::randn({rows, width}), y = eager::randn({rows, width});
+  Exporter exporter;
+  exporter.method("train_step", train_step, {input("x", {rows, width}), input("y", {rows, width})},
+                  {"loss"});
+  const std::string path = tests::scratch_file("trained.taper").string();
+  exporter.write(path, {.exact = true, .quiet = true});
+  EXPECT_LT(std::filesystem::file_size(path), width * width * sizeof(float) / 4);
+  Module module = Module::load(path).value();
+  std::vector<double> losses;
+  for (int step = 0; step < 8; ++step) {
+    const auto results = module.execute("train_step", {x.ref(), y.ref()});
+    ASSERT_TRUE(results.ok()) << module.message();
+    losses.push_back(static_cast<double>(*results.value()[0].data<float>()));
+    EXPECT_EQ(losses.back(), train_step(x, y).item()) << "as in eager, bit for bit";
+  }
+  EXPECT_LT(losses.back(), losses.front());
+  const OwnedTensor trained = module.state("up").value();
+  const std::vector<float> want = up.to_vector<float>();
+  EXPECT_TRUE(std::equal(want.begin(), want.end(), trained.data<float>()));
 }
 
 }  // namespace

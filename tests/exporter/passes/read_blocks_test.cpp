@@ -103,6 +103,20 @@ TEST(read_blocks, leaves_nodes_that_read_blocks_already) {
   EXPECT_THAT(c.layouts(), ElementsAre(Layout::q8_0));
 }
 
+/// What the gradient of a linear layer's input reads.
+TEST(read_blocks, widens_blocks_for_a_product_the_other_way_round) {
+  const Blocks blocks(Layout::q4_0,
+                      "input \"x\" = %x: f32[3, 256]\n"
+                      "%y: f32[3, 20] = linear(%x, %w, none)\n"
+                      "%dx: f32[3, 256] = mm(%y, %w)\noutput \"dx\" = %dx\n");
+  const Changed c = blocks.changed(true);
+  EXPECT_THAT(c.operators(), ElementsAre("taper::block_linear", "taper::block_embedding", "mm"));
+  EXPECT_THAT(c.layouts(), ElementsAre(Layout::q4_0, Layout::dense));
+  EXPECT_EQ(c.graph->constants().back().payload->sizes, (std::vector<int64_t>{20}));
+  const Tensor x = numbers(3);
+  EXPECT_EQ(run(*c.graph, {x}), run(*blocks.graph(), {x})) << "the same bits";
+}
+
 TEST(read_blocks, gives_other_readers_f32) {
   const Blocks blocks(Layout::q4_k,
                       "input \"x\" = %x: f32[3, 256]\n"
