@@ -431,7 +431,7 @@ struct SiluBackward {
     return dy * s * (T(1) + x * (T(1) - s));
   }
 };
-/// dy (Φ(x) + x φ(x)), or the derivative of the tanh form.
+/// dy (Φ(x) + x φ(x)), or the derivative of x sigmoid(2 u): dy (s + x s (1 - s) 2 u').
 template <class T, class M = math::Separate>
 struct GeluErfBackward {
   T operator()(T dy, T x) const {
@@ -442,10 +442,9 @@ struct GeluErfBackward {
 template <class T, class M = math::Separate>
 struct GeluTanhBackward {
   T operator()(T dy, T x) const {
-    constexpr T sqrt_2_pi = T(0.79788456080286535588), cubic = T(0.044715);
-    const T t = math::tanh<M>(sqrt_2_pi * (x + cubic * x * x * x));
-    const T slope = sqrt_2_pi * (T(1) + T(3) * cubic * x * x);
-    return dy * (T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * slope);
+    const T s = math::sigmoid<M>(math::twice_gelu_argument<M>(x));
+    const T slope = M::multiply_add(x * x, T(0.21406444881780079), T(1.5957691216057308));
+    return dy * M::multiply_add(x * (s - s * s), slope, s);
   }
 };
 template <class T, class M = math::Separate>

@@ -194,10 +194,7 @@ struct GeluErf {
 };
 template <class T, class M = math::Separate>
 struct GeluTanh {
-  T operator()(T x) const {
-    return T(0.5) * x *
-           (T(1) + math::tanh<M>(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
-  }
+  T operator()(T x) const { return x / math::inverse_sigmoid<M>(math::twice_gelu_argument<M>(x)); }
 };
 template <class T, class M = math::Separate>
 struct Gelu {
