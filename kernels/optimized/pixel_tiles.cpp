@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "taper/kernels/optimized/tasks.h"
+
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
@@ -135,7 +137,7 @@ HWY_INLINE void add_any_row(const DepthwiseRow& r, const float* weight, const Lo
 }
 
 // The results of neighbouring pixels, from x on. `size`: of a square kernel without dilation; 0:
-// any. `is_edge`: some inputs may lie outside of the image.
+// any. `is_edge`: some inputs may lie outside of the image, and some pixels behind the row.
 template <int size, int stride, int pixels, int vectors, bool is_edge>
 void depthwise_tile(const DepthwiseRow& r, const Finisher& finish, index_t x) {
   const index_t first = x * r.stride - r.padding;
@@ -169,6 +171,7 @@ void depthwise_tile(const DepthwiseRow& r, const Finisher& finish, index_t x) {
       float* to = r.to + x * r.to_pixel + at;
       TAPER_UNROLL
       for (int p = 0; p < pixels; ++p, to += r.to_pixel) {
+        if (is_edge && x + p >= r.result_width) break;
         if (rest >= lanes)
           store(finish(sum[p][v], bias), to);
         else
@@ -179,12 +182,12 @@ void depthwise_tile(const DepthwiseRow& r, const Finisher& finish, index_t x) {
 }
 
 // Tiles of so many pixels; the last one may compute some again. `all_edges`: rows are so short that
-// nearly every tile touches an edge.
+// many tiles touch an edge. Then a row may be shorter than a tile, too.
 template <int size, int stride, int pixels, int vectors, bool all_edges = false>
 void depthwise_tiles(const DepthwiseRow& r) {
   const Finisher finish(r.finish);
   for (index_t begin = 0; begin < r.result_width; begin += pixels) {
-    const index_t end = r.result_width - pixels, x = begin < end ? begin : end,
+    const index_t end = larger(0, r.result_width - pixels), x = begin < end ? begin : end,
                   first = x * r.stride - r.padding,
                   last = first + (pixels - 1) * r.stride + (r.tap_columns - 1) * r.dilation;
     if (all_edges || first < 0 || last >= r.width)
@@ -206,9 +209,10 @@ void any_depthwise_row(const DepthwiseRow& r) {
 template <int size, int stride>
 void depthwise_row_of(const DepthwiseRow& r) {
   constexpr int vectors = registers < 32 && (size == 3 || stride == 2) ? 2 : 1, wide = 8 / vectors;
-  if (r.result_width >= wide) return depthwise_tiles<size, stride, wide, vectors>(r);
   if constexpr (wide == 8)
-    if (r.result_width == 7) return depthwise_tiles<size, stride, 7, 1, true>(r);
+    if (ceil_div(r.result_width, 7) * 7 < ceil_div(r.result_width, 8) * 8)  // less is computed
+      return depthwise_tiles<size, stride, 7, 1, true>(r);
+  if (r.result_width >= wide) return depthwise_tiles<size, stride, wide, vectors>(r);
   any_depthwise_row(r);
 }
 

@@ -51,7 +51,7 @@ std::vector<Case> all_cases() {
   std::vector<Case> all(std::begin(cases), std::end(cases));
   for (const index_t size : {2, 3, 5, 7})
     for (const int64_t stride : {1, 2, 3})
-      for (const index_t width : {3, 7, 9, 23, 40})
+      for (const index_t width : {1, 3, 5, 7, 9, 14, 23, 28, 40})
         all.push_back({{1, 36, size, width}, {36, 1, size, size}, {stride}, {size / 2}, {1}, 36});
   return all;
 }
