@@ -74,6 +74,16 @@ void write_block(char* data, const Walk& walk, int bytes, index_t first, index_t
   }
 }
 
+/// Copies `rows` dense rows, `row` elements apart, so that each becomes a column: a picture's
+/// planes to channels last.
+template <int bytes, int rows>
+void interleave(const char* from, index_t row, char* to, index_t n) {
+  const Bytes<bytes>* __restrict x = reinterpret_cast<const Bytes<bytes>*>(from);
+  Bytes<bytes>* __restrict y = reinterpret_cast<Bytes<bytes>*>(to);
+  for (index_t i = 0; i < n; ++i)
+    for (int r = 0; r < rows; ++r) y[i * rows + r] = x[r * row + i];
+}
+
 /// Copies elements [first, end) between two walks with the same extents: line by line, or many
 /// lines of a plane at once.
 template <int bytes>
@@ -91,8 +101,14 @@ void copy_lines(const char* from, const Walk& from_walk, char* to, const Walk& t
       if (lines > x.left(plane)) lines = x.left(plane);
       const index_t from_line = from_walk.strides[plane] * bytes,
                     to_line = to_walk.strides[plane] * bytes;
-      for (index_t i = 0; i < lines; ++i, source += from_line, target += to_line)
-        copy_line<bytes>(source, from_step, target, to_step, length);
+      const bool gathers = from_line == bytes && to_step == 1 && to_line == length * bytes;
+      if (gathers && length == 2)
+        interleave<bytes, 2>(source, from_step, target, lines);
+      else if (gathers && length == 3)
+        interleave<bytes, 3>(source, from_step, target, lines);
+      else
+        for (index_t i = 0; i < lines; ++i, source += from_line, target += to_line)
+          copy_line<bytes>(source, from_step, target, to_step, length);
       x.advance(plane, lines), y.advance(plane, lines);
       at += lines * length;
     } else {
