@@ -30,6 +30,24 @@ TEST(copy, repeats_extents_of_one_and_no_others) {
   for (const Ints& from : {Ints{2}, Ints{6}, Ints{3, 3}, Ints{2, 4}, Ints{1, 2, 3}})
     EXPECT_THROW(copied(from), EagerError) << from.size() << " " << from[0];
 }
+// Few planes, of more elements than a task has. The number of an element says where it was.
+TEST(contiguous, brings_planes_to_channels_last) {
+  const int64_t height = 103, width = 127;
+  for (const int64_t planes : {1, 2, 3, 4, 5})
+    for (const DType dtype : {DType::u8, DType::i16, DType::i32, DType::i64}) {
+      const int64_t count = 2 * planes * height * width;
+      const Tensor x = arange(Scalar(count)).to(dtype).reshape({2, planes, height, width});
+      const std::vector<int64_t> from = values(x.to(DType::i64)),
+                                 to = values(x.permute({0, 2, 3, 1}).contiguous().to(DType::i64));
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t plane = i % planes, pixel = i / planes % (height * width),
+                      image = i / (planes * height * width);
+        ASSERT_EQ(to[static_cast<size_t>(i)],
+                  from[static_cast<size_t>((image * planes + plane) * height * width + pixel)])
+            << planes << " planes of " << name_of(dtype) << ", element " << i;
+      }
+    }
+}
 TEST(select, takes_the_rows_that_there_are) {
   EXPECT_EQ(line(4).select(0, 3).item<int64_t>(), 3);
   EXPECT_EQ(line(4).select(0, -4).item<int64_t>(), 0);
