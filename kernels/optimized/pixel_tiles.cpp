@@ -20,14 +20,17 @@ constexpr int panel_vectors = panel_width / lanes;
 
 // Finished sums, which are stored: whole vectors, or the first `count` lanes of one.
 struct Finisher {
-  const Finish& f;
+  bool has_bias, is_bounded;
   Vec low, high;
   explicit HWY_INLINE Finisher(const Finish& finish)
-      : f(finish), low(broadcast(finish.low)), high(broadcast(finish.high)) {}
+      : has_bias(finish.bias != nullptr),
+        is_bounded(finish.is_bounded),
+        low(broadcast(finish.low)),
+        high(broadcast(finish.high)) {}
 
   HWY_INLINE Vec operator()(Vec sum, Vec bias) const {
-    if (f.bias != nullptr) sum = add(sum, bias);
-    return f.is_bounded ? between(sum, low, high) : sum;
+    if (has_bias) sum = add(sum, bias);
+    return is_bounded ? between(sum, low, high) : sum;
   }
 };
 
@@ -99,6 +102,15 @@ void tile(const PixelSums& s, const float* const* pixel) {
 
 // ---- depthwise: a result sees one channel ----
 
+// x, loaded once: otherwise gcc reads the memory again for every multiply-add.
+template <class V>
+HWY_INLINE V in_register(V x) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  __asm__("" : "+v"(x.raw));
+#endif
+  return x;
+}
+
 // Adds the taps of one row to the sums of neighbouring pixels, for some vectors of channels. Each
 // input is loaded once and meets the tap of every pixel that sees it. `load_pixel(i, v)`: vector v
 // of the i-th input.
@@ -112,7 +124,7 @@ HWY_INLINE void add_row(const float* weight, const Load& load_pixel, Vec (&sum)[
   for (int i = 0; i < (pixels - 1) * stride + size; ++i) {
     TAPER_UNROLL
     for (int v = 0; v < vectors; ++v) {
-      const Vec x = load_pixel(i, v);
+      const Vec x = in_register(load_pixel(i, v));
       TAPER_UNROLL
       for (int p = 0; p < pixels; ++p)
         if (const int j = i - p * stride; j >= 0 && j < size)
