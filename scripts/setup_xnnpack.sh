@@ -24,15 +24,22 @@ sources=(
   "trixie fxdiv 7953482badaf4cb34026c3487c257b8e4ab2df061c019bd6fabbbc12ad52c44b fxdiv 1"
 )
 stamp=$(printf '%s\n' "${sources[@]}" "$target 2" | sha256sum | cut -d' ' -f1)
-if [ -f "$prefix/stamp" ] && [ "$(cat "$prefix/stamp")" = "$stamp" ]; then
-  echo "setup_xnnpack: $prefix is up to date"
-  exit 0
-fi
-for tool in cmake ninja dpkg-source xz; do
+exit_if_up_to_date() {
+  if [ -f "$prefix/stamp" ] && [ "$(cat "$prefix/stamp")" = "$stamp" ]; then
+    echo "setup_xnnpack: $prefix is up to date"
+    exit 0
+  fi
+}
+exit_if_up_to_date
+for tool in cmake ninja dpkg-source xz flock; do
   command -v "$tool" >/dev/null || { echo "setup_xnnpack: $tool is missing" >&2; exit 1; }
 done
 
 work=$cache/build-xnnpack-$machine  # always the same, so that ccache knows the files again
+mkdir -p "$cache"
+exec 9>"$work.lock"
+flock --nonblock 9 || { echo "setup_xnnpack: waits for another one that builds in $work"; flock 9; }
+exit_if_up_to_date
 rm -rf "$work"
 mkdir -p "$work"
 trap 'rm -rf "$work"' EXIT
