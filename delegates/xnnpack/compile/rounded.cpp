@@ -145,9 +145,16 @@ std::string refuses_blocks(const Node& node) {
   return "";
 }
 /// The library multiplies such a bias with the scales of its filter.
-Ref add_divided(Lowering& out, const eager::Tensor& bias, const std::vector<float>& scales) {
+Ref add_divided(Lowering& out, const Node& node, const eager::Tensor& bias,
+                const std::vector<float>& scales) {
   std::vector<float> elements = bias.to_vector<float>();
-  for (size_t i = 0; i < elements.size(); ++i) elements[i] /= scales[i];
+  for (size_t i = 0; i < elements.size(); ++i) {
+    elements[i] /= scales[i];
+    if (!std::isfinite(elements[i]))
+      throw ExportError("xnnpack: " + ir::describe(node) + ": element " + std::to_string(i) +
+                        " of its bias is too large beside that row of the weight, or not finite; "
+                        "export without the backend, or repair the weight");
+  }
   return out.constant(elements, {static_cast<int64_t>(elements.size())});
 }
 /// The weight in 8 bits with a scale for each row. `op` says whether the input is rounded, too.
@@ -166,7 +173,7 @@ void lower_blocks(Lowering& out, const Node& node) {
     return out.define(node.result(),
                       add_rounded_product(out, x, w, bias == nullptr ? Ref() : out.ref(bias)));
   const Ref filter = add_weight_of_8_bits(out, w),
-            scaled = bias == nullptr ? Ref() : add_divided(out, out.elements(bias), w.scales);
+            scaled = bias == nullptr ? Ref() : add_divided(out, node, out.elements(bias), w.scales);
   out.define(node.result(), out.add(Kind::fully_connected, Function::none, {x, filter, scaled}));
 }
 

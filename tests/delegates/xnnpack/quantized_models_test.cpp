@@ -40,6 +40,31 @@ TEST(xnnpack_quantized_models, runs_the_recipe_int8_weights) {
   expect_recipe("int8-weights", 1e-2f);
 }
 
+TEST(xnnpack_quantized_models, refuses_a_bias_that_overflows_beside_its_scales) {
+  // the library gets bias / scale, and 1e35 / 8e-6 is no f32
+  const Tensor weight = random_tensor({64, 96}, 60, -1e-3f, 1e-3f);
+  const auto write = [&](float element) {
+    const Tensor bias = Tensor::from<float>(std::vector<float>(64, element), {64});
+    const auto network = [&](const Tensor& t) { return linear(t, weight, bias); };
+    ExportOptions options;
+    options.exact = false, options.backend = delegate().name();
+    options.before_passes = [&](const std::vector<ir::Graph*>& graphs) {
+      quantize::quantize(graphs, quantize::find_recipe("int8-weights"));
+    };
+    Exporter exporter;
+    exporter.method("forward", network, {input("x", {5, 96})});
+    return exporter.write(options);
+  };
+  EXPECT_NO_THROW(write(1e30f));
+  try {
+    write(1e35f);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const ExportError& error) {
+    EXPECT_NE(std::string(error.what()).find("of its bias is too large"), std::string::npos)
+        << error.what();
+  }
+}
+
 // ---- models that PyTorch quantized ----
 
 /// Exports a model to XNNPACK and compares with PyTorch's results: one step of 8 bits apart at
