@@ -45,6 +45,9 @@ class Delegate {
   /// The version of the blobs that `compile` makes.
   virtual uint32_t version() const = 0;
 
+  /// Writes nodes in another way that the backend takes, before it is asked for each node. The
+  /// graph computes the same then.
+  virtual void prepare(ir::Graph&) const {}
   /// Why the backend does not take the node: "its weight is no constant". Empty: it takes it.
   virtual std::string refuses(const ir::Node& node) const = 0;
   /// Groups of nodes that the backend takes only as a whole, such as a product and what rounds its

@@ -87,6 +87,7 @@ std::ostream& operator<<(std::ostream& out, const PartitionReport& r) {
 }
 
 PartitionReport partition(ir::Graph& graph, const Delegate& delegate, bool each_node) {
+  delegate.prepare(graph);
   PartitionReport report;
   Reporter reporter;
   std::map<const ir::Node*, std::string> refused;

@@ -1,14 +1,21 @@
 // Attention as products around a softmax. The scores need memory of their own.
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "taper/delegates/xnnpack/compile/table.h"
+#include "taper/exporter/eager/ops/comparison.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/call.h"
+#include "taper/exporter/ir/interpreter.h"
 
 namespace taper::delegates::xnnpack {
 namespace attending {
 namespace {
 
 using blob::Function, blob::Kind;
+using eager::Tensor;
 using ir::Call, ir::Node, ir::Value;
 
 // They take 1 MiB. Our kernel keeps few scores at a time, and is faster where there are many.
@@ -20,6 +27,11 @@ int64_t scores_of(const Value& query, const Value& key) {
       .upper();
 }
 
+int symbolic(std::initializer_list<Dim> sizes) {
+  return static_cast<int>(
+      std::count_if(sizes.begin(), sizes.end(), [](Dim d) { return !d.is_constant(); }));
+}
+
 template <const Operator& op>
 std::string refuses_attention(const Node& node) {
   const Call<op> c(node);
@@ -28,36 +40,117 @@ std::string refuses_attention(const Node& node) {
   const Value &query = *c.template get<"query">(), &key = *c.template get<"key">();
   if (query.type.rank != 4)
     return "it has other dimensions than (batch, heads, positions, features)";
-  // a query without any key gets zeros, where a softmax over nothing gives NaN
-  if (c.template get<"attn_mask">() != nullptr || c.template get<"is_causal">())
-    return "keys may be hidden";
-  if (c.template get<"enable_gqa">()) return "heads share keys";
-  if (!query.type.sizes[3].is_constant()) return "the number of features is symbolic";
-  for (const int d : {0, 1})
-    if (!proves_equal(query.type.sizes[d], key.type.sizes[d])) return "batches or heads differ";
+  const Dim *q = query.type.sizes, *k = key.type.sizes;
+  if (!q[3].is_constant()) return "the number of features is symbolic";
+  if (!proves_equal(q[0], k[0])) return "batches differ";
+  if (c.template get<"is_causal">() && symbolic({q[2], k[2]}) > 0)
+    return "later keys are hidden, and their number is symbolic";
+  if (!proves_equal(q[1], k[1]) && (!c.template get<"enable_gqa">() || symbolic({q[1], k[1]}) > 0 ||
+                                    symbolic({q[0], q[2], k[2]}) > 1))
+    return "heads share keys, and several sizes are symbolic";
   if (scores_of(query, key) > most_scores) return "its scores need more than 1 MiB";
   return "";
 }
 
-template <const Operator& op>
-Ref products_of(Lowering& out, const Call<op>& c) {
-  const Value* query = c.template get<"query">();
-  const double* scale = c.template get<"scale">();
-  const double features = static_cast<double>(query->type.sizes[3].value());
-  const Ref factor = out.number(scale != nullptr ? *scale : 1 / std::sqrt(features));
-  constexpr int64_t turned = 1;
-  const Ref scaled = out.add(Kind::binary, Function::multiply, {out.ref(query), factor});
-  const Ref scores = out.add(Kind::batch_matmul, Function::none,
-                             {scaled, out.ref(c.template get<"key">())}, {turned});
-  const Ref weights = out.add(Kind::softmax, Function::none, {scores});
-  return out.add(Kind::batch_matmul, Function::none, {weights, out.ref(c.template get<"value">())});
+// ---- masks: numbers that are added to the scores ----
+
+/// Stands for -infinity. It leaves nothing of a score, and a softmax over such scores is no NaN.
+constexpr float hidden = -1e30f;
+
+/// Hides the keys behind a query's own position.
+Ref causal_mask(Lowering& out, int64_t queries, int64_t keys) {
+  std::vector<float> mask;
+  for (int64_t i = 0; i < queries; ++i)
+    for (int64_t j = 0; j < keys; ++j) mask.push_back(j <= i ? 0 : hidden);
+  return out.constant(mask, {queries, keys});
 }
 
+/// 1 for a query with a key, and 0 for one without any, which gets zeros.
+Ref has_keys(Lowering& out, Ref mask, int rank) {
+  // The most negative number becomes -6.8. It hides a key only beside others.
+  const Ref small = out.add(Kind::binary, Function::multiply, {mask, out.number(2e-38)}),
+            moved = out.add(Kind::binary, Function::add, {small, out.number(8)}),
+            shown = out.add(Kind::unary, Function::clamp, {moved}, {}, {0, 1}),
+            keys = out.add(Kind::sum, Function::none, {shown}, {1, rank - 1});
+  return out.add(Kind::unary, Function::clamp, {keys}, {}, {0, 1});
+}
+
+/// The sizes of a reshape, with 0 for a symbolic one.
+std::vector<int64_t> numbers_of(std::initializer_list<Dim> sizes) {
+  std::vector<int64_t> numbers;
+  for (const Dim d : sizes) numbers.push_back(d.is_constant() ? d.value() : 0);
+  return numbers;
+}
+
+/// Attention as nodes. Heads that share keys are more queries of one head.
+template <const Operator& op>
+class Products {
+ public:
+  Products(Lowering& out, const Node& node)
+      : out_(out),
+        call_(node),
+        query_(call_.template get<"query">()),
+        key_(call_.template get<"key">()),
+        value_(call_.template get<"value">()),
+        shares_(!proves_equal(query_->type.sizes[1], key_->type.sizes[1])) {}
+
+  Ref add() {
+    const Ref scores = out_.add(Kind::batch_matmul, Function::none,
+                                {joined(scaled_query(), query_->type.sizes[3]), out_.ref(key_)},
+                                {1});  // the key is turned
+    const Dim keys = key_->type.sizes[2], features = value_->type.sizes[3];
+    Ref weights = out_.add(Kind::softmax, Function::none, {masked(apart(scores, keys))});
+    weights = joined(weights, keys);
+    Ref result = out_.add(Kind::batch_matmul, Function::none, {weights, out_.ref(value_)});
+    result = apart(result, features);
+    if (has_keys_.kind == Ref::Kind::none) return result;
+    return out_.add(Kind::binary, Function::multiply, {result, has_keys_});
+  }
+
+ private:
+  Ref scaled_query() {
+    const double* scale = call_.template get<"scale">();
+    const double features = static_cast<double>(query_->type.sizes[3].value());
+    const Ref factor = out_.number(scale != nullptr ? *scale : 1 / std::sqrt(features));
+    return out_.add(Kind::binary, Function::multiply, {out_.ref(query_), factor});
+  }
+  Ref masked(Ref scores) {
+    const Dim *q = query_->type.sizes, *k = key_->type.sizes;
+    if (call_.template get<"is_causal">())
+      scores = sum(scores, causal_mask(out_, q[2].value(), k[2].value()));
+    const Value* mask = call_.template get<"attn_mask">();
+    if (mask == nullptr) return scores;
+    const Ref given = out_.ref(mask);
+    has_keys_ = has_keys(out_, given, mask->type.rank);
+    return sum(scores, out_.add(Kind::binary, Function::maximum, {given, out_.number(hidden)}));
+  }
+  Ref sum(Ref a, Ref b) { return out_.add(Kind::binary, Function::add, {a, b}); }
+
+  /// (batch, heads, queries, n) with the queries of heads that share keys in one, and back.
+  Ref joined(Ref x, Dim n) {
+    const Dim *q = query_->type.sizes, *k = key_->type.sizes;
+    if (!shares_) return x;
+    return out_.add(Kind::reshape, Function::none, {x},
+                    numbers_of({q[0], k[1], q[1].value() / k[1].value() * q[2], n}));
+  }
+  Ref apart(Ref x, Dim n) {
+    const Dim* q = query_->type.sizes;
+    if (!shares_) return x;
+    return out_.add(Kind::reshape, Function::none, {x}, numbers_of({q[0], q[1], q[2], n}));
+  }
+
+  Lowering& out_;
+  const Call<op> call_;
+  const Value *query_, *key_, *value_;
+  bool shares_;
+  Ref has_keys_;
+};
+
 void lower_attention(Lowering& out, const Node& node) {
-  out.define(node.result(), products_of(out, Call<ops::scaled_dot_product_attention>(node)));
+  out.define(node.result(), Products<ops::scaled_dot_product_attention>(out, node).add());
 }
 void lower_heads_last(Lowering& out, const Node& node) {
-  const Ref result = products_of(out, Call<ops::taper_attention>(node));
+  const Ref result = Products<ops::taper_attention>(out, node).add();
   out.define(node.result(), out.add(Kind::transpose, Function::none, {result}, {0, 2, 1, 3}));
 }
 
@@ -67,8 +160,50 @@ const Row rows[] = {
     {&ops::taper_attention, refuses_attention<ops::taper_attention>, lower_heads_last},
 };
 
+/// Masks of bool become numbers, which the library can add.
+class MaskNumbers {
+ public:
+  explicit MaskNumbers(ir::Graph& graph) : graph_(graph), constants_(graph) {}
+
+  template <const Operator& op>
+  void give(Node& node) {
+    Value* mask = Call<op>(node).template get<"attn_mask">();
+    if (mask == nullptr || mask->type.dtype != DType::boolean ||
+        !refuses_attention<op>(node).empty())
+      return;
+    Value*& numbers = numbers_[mask];
+    if (numbers == nullptr) numbers = numbers_of(mask, node);
+    graph_.set_argument(&node, Call<op>::template position<"attn_mask">, numbers);
+  }
+
+ private:
+  Value* numbers_of(Value* mask, Node& node) {
+    const Tensor zero = eager::full({}, 0.0f), minus = eager::full({}, -INFINITY);
+    if (constants_.find(mask))
+      return graph_.add_constant("",
+                                 ir::payload_of(eager::where(constants_.at(mask), zero, minus)));
+    return ir::insert_before(graph_, &node, ops::where_self,
+                             {mask, constant(zero), constant(minus)}, node.location, node.module)
+        ->result();
+  }
+  Value* constant(const Tensor& number) { return graph_.add_constant("", ir::payload_of(number)); }
+
+  ir::Graph& graph_;
+  passes::ConstantValues constants_;
+  std::map<const Value*, Value*> numbers_;
+};
+
 }  // namespace
 }  // namespace attending
+
+void number_masks(ir::Graph& graph) {
+  attending::MaskNumbers masks(graph);
+  for (ir::Node& node : graph.nodes()) {
+    if (node.op == &ops::scaled_dot_product_attention)
+      masks.give<ops::scaled_dot_product_attention>(node);
+    if (node.op == &ops::taper_attention) masks.give<ops::taper_attention>(node);
+  }
+}
 
 std::span<const Row> attention_rows() { return attending::rows; }
 

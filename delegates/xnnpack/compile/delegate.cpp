@@ -12,6 +12,8 @@ namespace taper::delegates::xnnpack {
 std::string XnnpackDelegate::name() const { return backend_name; }
 uint32_t XnnpackDelegate::version() const { return blob_version; }
 
+void XnnpackDelegate::prepare(ir::Graph& graph) const { number_masks(graph); }
+
 std::string XnnpackDelegate::refuses(const ir::Node& node) const { return refusal(node); }
 
 std::vector<partition::Group> XnnpackDelegate::groups(ir::Graph& graph) const {

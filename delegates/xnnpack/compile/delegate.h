@@ -14,6 +14,7 @@ class XnnpackDelegate final : public partition::Delegate {
 
   std::string name() const override;
   uint32_t version() const override;
+  void prepare(ir::Graph& graph) const override;
   std::string refuses(const ir::Node& node) const override;
   /// Products whose input is rounded to 8 bits, with what rounds it.
   std::vector<partition::Group> groups(ir::Graph& graph) const override;

@@ -50,6 +50,8 @@ class Lowering {
   const eager::Tensor& elements(const ir::Value* constant);
   /// A number, for binary operators.
   Ref number(double value);
+  /// Whether the part gives the value to others. Then it is the result of a node of its own.
+  bool is_output(const ir::Value* value) const { return body_.is_returned(value); }
   /// The order in which a pointwise operator reads the value without a transpose.
   Order natural_order(const ir::Value* value) const;
 

@@ -63,6 +63,13 @@ void lower_reshape(Lowering& out, const Node& node) {
   out.define(&result, out.add(Kind::reshape, Function::none, {in}, std::move(sizes)));
 }
 
+void lower_clone(Lowering& out, const Node& node) {
+  const Value* x = Call<ops::clone>(node).get<"self">();
+  if (out.is_output(node.result())) return lower_reshape(out, node);
+  const Order order = out.natural_order(x);
+  out.define(node.result(), out.ref(x, order), order);
+}
+
 void lower_order(Lowering& out, const Node& node, std::vector<int64_t> order) {
   const Ref x = out.ref(std::get<Value*>(node.arguments[0]));
   out.define(node.result(), out.add(Kind::transpose, Function::none, {x}, std::move(order)));
@@ -143,6 +150,7 @@ const Row rows[] = {
     {&ops::view, refuses_reshape, lower_reshape},
     {&ops::unsqueeze, refuses_reshape, lower_reshape},
     {&ops::squeeze_dim, refuses_reshape, lower_reshape},
+    {&ops::clone, refuses_reshape, lower_clone},
     {&ops::permute, nullptr, lower_permute},
     {&ops::transpose_int, nullptr, lower_transpose},
     {&ops::slice_Tensor, refuses_slice, lower_slice},

@@ -21,6 +21,8 @@ std::span<const Row> moving_rows();
 std::span<const Row> integer_rows();
 /// Rows of attention (attention.cpp).
 std::span<const Row> attention_rows();
+/// Gives masks of attention that are bool as numbers, where attention is taken otherwise.
+void number_masks(ir::Graph& graph);
 /// Rows of products whose input is rounded while the program runs (rounded.cpp).
 std::span<const Row> rounded_rows();
 

@@ -217,16 +217,88 @@ TEST(xnnpack, takes_attention) {
   expect_as_eager(alone, random_tensor({2, 3, 5, 8}, 102));
 }
 
-TEST(xnnpack, leaves_attention_that_hides_keys_or_has_many_scores) {
+TEST(xnnpack, takes_attention_that_hides_later_keys) {
+  const Tensor weight = random_tensor({8, 8}, 104), x = random_tensor({2, 5, 8}, 105);
+  expect_as_eager([&](const Tensor& t) { return attend(t, weight, 2, true); }, x);
+}
+
+/// Attention of a product to itself, under a mask, and a product.
+template <class Mask>
+auto under(Mask mask, const Tensor& weight) {
+  return [mask, weight](const Tensor& t) {
+    const Tensor q = linear(t, weight);
+    return linear(scaled_dot_product_attention(q, relu(q), q, mask(t)), weight);
+  };
+}
+
+TEST(xnnpack, takes_attention_under_masks) {
+  const Tensor weight = random_tensor({8, 8}, 106), x = random_tensor({2, 3, 5, 8}, 107);
+  const auto hides_some = [](const Tensor& t) {  // (2, 1, 1, 5)
+    return gt(transpose(slice(slice(t, 1, 0, 1), 3, 0, 1), 2, 3), 0.0);
+  };
+  // a query without any key gets zeros
+  const auto hides_all_of_some = [](const Tensor& t) { return gt(slice(t, 3, 0, 1), 0.0); };
+  for (int constant : {0, 1}) {
+    SCOPED_TRACE(constant);
+    const auto compare = [&](auto mask) {
+      const Tensor known = mask(x);
+      const auto given = [=](const Tensor& t) { return constant ? known : mask(t); };
+      const auto attention = under(given, weight);
+      Delegated program(attention, {2, 3, 5, 8}, false);
+      EXPECT_EQ(program.delegates(), 1);
+      EXPECT_EQ(program.report.methods[0].operators.contains("where.self"), !constant);
+      Result<Module> module = program.load();
+      ASSERT_TRUE(module.ok()) << program.why;
+      expect_close(call(module.value(), x), attention(x).template to_vector<float>());
+    };
+    compare(hides_some);
+    compare(hides_all_of_some);
+  }
+}
+
+TEST(xnnpack, takes_attention_with_numbers_added_to_scores) {
+  const Tensor weight = random_tensor({8, 8}, 108), x = random_tensor({2, 3, 5, 8}, 109);
+  std::vector<float> numbers = random_tensor({5, 5}, 110, -3, 3).to_vector<float>();
+  for (const float some : {-INFINITY, std::numeric_limits<float>::lowest()}) {
+    numbers[3] = numbers[9] = some;
+    for (size_t key = 0; key < 5; ++key) numbers[10 + key] = some;  // all keys of a query
+    const Tensor mask = Tensor::from<float>(numbers, {5, 5});
+    expect_as_eager(under([&](const Tensor&) { return mask; }, weight), x);
+    // a mask for each head, in part computed
+    expect_as_eager(under([&](const Tensor& t) { return mask + slice(t, 3, 0, 1); }, weight), x);
+  }
+}
+
+TEST(xnnpack, takes_attention_whose_heads_share_keys) {
+  const Tensor weight = random_tensor({8, 8}, 111);
+  for (const bool is_causal : {false, true}) {
+    const auto attention = [&](const Tensor& t) {
+      const Tensor q = linear(t, weight), k = slice(q, 1, 0, 2);
+      return linear(scaled_dot_product_attention(q, k, relu(k), {}, 0.0, is_causal, {}, true),
+                    weight);
+    };
+    expect_as_eager(attention, random_tensor({2, 6, 5, 8}, 112));
+  }
+}
+
+TEST(xnnpack, leaves_attention_with_many_scores_or_that_hides_a_symbolic_number_of_keys) {
   const Tensor weight = random_tensor({8, 8}, 103);
-  const auto delegates = [&](int64_t positions, bool is_causal) {
+  const auto delegates = [&](Dim positions, bool is_causal) {
     return Delegated([&](const Tensor& t) { return attend(t, weight, 2, is_causal); },
                      {1, positions, 8}, false)
         .delegates();
   };
   EXPECT_EQ(delegates(362, false), 1);
   EXPECT_EQ(delegates(363, false), 2) << "more than 2^18 scores";
-  EXPECT_EQ(delegates(5, true), 2);
+  EXPECT_EQ(delegates(Dim::symbol("n", 1, 5), true), 2);
+}
+
+TEST(xnnpack, takes_copies) {
+  const auto copy = [](const Tensor& x) {
+    return clone(permute(relu(conv2d(x, same_channels)), {0, 2, 3, 1}));
+  };
+  expect_as_eager(copy, images);
+  expect_as_eager([&](const Tensor& x) { return relu(copy(x)); }, images);
 }
 
 TEST(xnnpack, takes_what_moves_elements) {
