@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <ostream>
+#include <set>
 
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/ir/call.h"
@@ -49,6 +50,18 @@ std::vector<Part> pieces_of(const Part& part) {
   for (ir::Node* node : part)
     if (computes(*node)) pieces.push_back({node});
   return pieces;
+}
+
+/// Whether a part reads what is no constant. An instruction that reads nothing has no operands.
+bool has_operands(const Part& part) {
+  const std::set<const ir::Node*> own(part.begin(), part.end());
+  bool has = false;
+  for (const ir::Node* node : part)
+    ir::for_each_value(*node, [&](const ir::Value* v) {
+      const ir::Value* base = ir::base_of(v);
+      has |= base->origin != ir::Value::Origin::constant && !own.contains(base->node);
+    });
+  return has;
 }
 
 class Reporter {
@@ -102,10 +115,14 @@ PartitionReport partition(ir::Graph& graph, const Delegate& delegate, bool each_
       for (const ir::Node* node : part) refused[node] = "its part is too small to pay";
       continue;
     }
-    for (const ir::Node* node : part) report.delegated += computes(*node);
-    for (const ir::Node* node : part) report.delegated_work += multiply_adds(*node);
-    for (const ir::Node* node : part) refused.erase(node);
     for (const Part& piece : each_node ? pieces_of(part) : std::vector<Part>{part}) {
+      if (!has_operands(piece)) {
+        for (const ir::Node* node : piece) refused[node] = "it reads constants alone";
+        continue;
+      }
+      for (const ir::Node* node : piece) report.delegated += computes(*node);
+      for (const ir::Node* node : piece) report.delegated_work += multiply_adds(*node);
+      for (const ir::Node* node : piece) refused.erase(node);
       ++report.parts;
       replace_part(graph, piece, delegate.name(),
                    [&](const ir::Node& node) { return delegate.refuses(node).empty(); });

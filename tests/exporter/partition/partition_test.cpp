@@ -207,6 +207,24 @@ TEST(partition, leaves_what_does_not_pay) {
   EXPECT_THAT(text.str(), HasSubstr("1 relu: its part is too small to pay (relu)"));
 }
 
+TEST(partition, leaves_what_reads_constants_alone) {
+  ir::Payloads payloads;
+  const std::string constant = passes::constant("w", passes::random_payload({3, 4}, 2), payloads);
+  const std::string text = "graph f\ninput \"x\" = %x: f32[3, 4]\n" + constant +
+                           "%a: f32[3, 4] = relu(%w)\n%b: f32[3, 4] = neg(%a)\n"
+                           "%c: f32[3, 4] = add.Tensor(%b, %x, 1)\noutput \"y\" = %c\n";
+  auto graph = ir::parse(text, payloads);
+  const PartitionReport report = partition(*graph, Takes({"relu", "neg"}));
+  EXPECT_THAT(operators(*graph), ElementsAre("relu", "neg", "add.Tensor"));
+  EXPECT_EQ(report.parts, 0);
+  ASSERT_EQ(report.left.size(), 3u);
+  EXPECT_THAT(report.left[1].reason + report.left[2].reason, HasSubstr("reads constants alone"));
+  graph = ir::parse(text, payloads);
+  partition(*graph, Takes({"relu", "neg", "add.Tensor"}), true);
+  ir::verify(*graph, "partition");
+  EXPECT_THAT(operators(*graph), ElementsAre("relu", "taper::delegate", "taper::delegate"));
+}
+
 /// A graph of random calls: each reads two earlier values.
 std::string random_graph(unsigned seed) {
   std::mt19937 random(seed);
