@@ -23,8 +23,9 @@ constexpr int64_t most_scores = 1 << 18;
 
 /// The most scores of a call.
 int64_t scores_of(const Value& query, const Value& key) {
-  return (query.type.sizes[0] * query.type.sizes[1] * query.type.sizes[2] * key.type.sizes[2])
-      .upper();
+  Dim count = key.type.sizes[key.type.rank - 2];
+  for (int d = 0; d < query.type.rank - 1; ++d) count = count * query.type.sizes[d];
+  return count.upper();
 }
 
 int symbolic(std::initializer_list<Dim> sizes) {
@@ -38,12 +39,13 @@ std::string refuses_attention(const Node& node) {
   if constexpr (&op == &ops::scaled_dot_product_attention)
     if (c.template get<"dropout_p">() != 0) return "it drops weights";
   const Value &query = *c.template get<"query">(), &key = *c.template get<"key">();
-  if (query.type.rank != 4)
+  const int rank = query.type.rank;
+  if ((rank != 3 && rank != 4) || key.type.rank != rank)
     return "it has other dimensions than (batch, heads, positions, features)";
   const Dim *q = query.type.sizes, *k = key.type.sizes;
-  if (!q[3].is_constant()) return "the number of features is symbolic";
+  if (!q[rank - 1].is_constant()) return "the number of features is symbolic";
   if (!proves_equal(q[0], k[0])) return "batches differ";
-  if (c.template get<"is_causal">() && symbolic({q[2], k[2]}) > 0)
+  if (c.template get<"is_causal">() && symbolic({q[rank - 2], k[rank - 2]}) > 0)
     return "later keys are hidden, and their number is symbolic";
   if (!proves_equal(q[1], k[1]) && (!c.template get<"enable_gqa">() || symbolic({q[1], k[1]}) > 0 ||
                                     symbolic({q[0], q[2], k[2]}) > 1))
@@ -82,7 +84,8 @@ std::vector<int64_t> numbers_of(std::initializer_list<Dim> sizes) {
   return numbers;
 }
 
-/// Attention as nodes. Heads that share keys are more queries of one head.
+/// Attention as nodes, of (batch, heads, positions, features) or (heads, positions, features).
+/// Heads that share keys are more queries of one head.
 template <const Operator& op>
 class Products {
  public:
@@ -92,13 +95,15 @@ class Products {
         query_(call_.template get<"query">()),
         key_(call_.template get<"key">()),
         value_(call_.template get<"value">()),
-        shares_(!proves_equal(query_->type.sizes[1], key_->type.sizes[1])) {}
+        rank_(query_->type.rank),
+        shares_(rank_ == 4 && !proves_equal(query_->type.sizes[1], key_->type.sizes[1])) {}
 
   Ref add() {
-    const Ref scores = out_.add(Kind::batch_matmul, Function::none,
-                                {joined(scaled_query(), query_->type.sizes[3]), out_.ref(key_)},
-                                {1});  // the key is turned
-    const Dim keys = key_->type.sizes[2], features = value_->type.sizes[3];
+    const Ref scores =
+        out_.add(Kind::batch_matmul, Function::none,
+                 {joined(scaled_query(), query_->type.sizes[rank_ - 1]), out_.ref(key_)},
+                 {1});  // the key is turned
+    const Dim keys = key_->type.sizes[rank_ - 2], features = value_->type.sizes[rank_ - 1];
     Ref weights = out_.add(Kind::softmax, Function::none, {masked(apart(scores, keys))});
     weights = joined(weights, keys);
     Ref result = out_.add(Kind::batch_matmul, Function::none, {weights, out_.ref(value_)});
@@ -110,14 +115,14 @@ class Products {
  private:
   Ref scaled_query() {
     const double* scale = call_.template get<"scale">();
-    const double features = static_cast<double>(query_->type.sizes[3].value());
+    const double features = static_cast<double>(query_->type.sizes[rank_ - 1].value());
     const Ref factor = out_.number(scale != nullptr ? *scale : 1 / std::sqrt(features));
     return out_.add(Kind::binary, Function::multiply, {out_.ref(query_), factor});
   }
   Ref masked(Ref scores) {
     const Dim *q = query_->type.sizes, *k = key_->type.sizes;
     if (call_.template get<"is_causal">())
-      scores = sum(scores, causal_mask(out_, q[2].value(), k[2].value()));
+      scores = sum(scores, causal_mask(out_, q[rank_ - 2].value(), k[rank_ - 2].value()));
     const Value* mask = call_.template get<"attn_mask">();
     if (mask == nullptr) return scores;
     const Ref given = out_.ref(mask);
@@ -142,6 +147,7 @@ class Products {
   Lowering& out_;
   const Call<op> call_;
   const Value *query_, *key_, *value_;
+  int rank_;
   bool shares_;
   Ref has_keys_;
 };
@@ -151,7 +157,9 @@ void lower_attention(Lowering& out, const Node& node) {
 }
 void lower_heads_last(Lowering& out, const Node& node) {
   const Ref result = Products<ops::taper_attention>(out, node).add();
-  out.define(node.result(), out.add(Kind::transpose, Function::none, {result}, {0, 2, 1, 3}));
+  std::vector<int64_t> order = {0, 2, 1, 3};
+  if (node.result()->type.rank == 3) order = {1, 0, 2};
+  out.define(node.result(), out.add(Kind::transpose, Function::none, {result}, std::move(order)));
 }
 
 const Row rows[] = {

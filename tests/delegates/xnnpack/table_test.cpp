@@ -215,6 +215,12 @@ TEST(xnnpack, takes_attention) {
     return scaled_dot_product_attention(q, q, q, {}, 0.0, false, 0.25);
   };
   expect_as_eager(alone, random_tensor({2, 3, 5, 8}, 102));
+  expect_as_eager(alone, random_tensor({3, 5, 8}, 102));
+  const auto heads_alone = [&](const Tensor& t) {  // (positions, features)
+    const Tensor q = transpose(reshape(linear(t, weight), {5, 2, 4}), 0, 1);
+    return linear(reshape(transpose(scaled_dot_product_attention(q, q, q), 0, 1), {5, 8}), weight);
+  };
+  expect_as_eager(heads_alone, random_tensor({5, 8}, 103));
 }
 
 TEST(xnnpack, takes_attention_that_hides_later_keys) {
