@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "../support/data.h"
+#include "../support/resident.h"
 #include "programs.h"
 #include "taper/runtime/extension/module/module.h"
 #include "taper/runtime/extension/module/sha256.h"
@@ -23,19 +24,7 @@
 namespace taper::test {
 namespace {
 
-// Kilobytes of the mapping around an address that are in memory.
-int64_t resident_kilobytes(const void* address) {
-  std::ifstream maps("/proc/self/smaps");
-  bool inside = false;
-  for (std::string line; std::getline(maps, line);) {
-    unsigned long long begin = 0, end = 0, at = reinterpret_cast<uintptr_t>(address);
-    if (std::sscanf(line.c_str(), "%llx-%llx ", &begin, &end) == 2)
-      inside = begin <= at && at < end;
-    else if (inside && line.rfind("Rss:", 0) == 0)
-      return std::stoll(line.substr(4));
-  }
-  return -1;
-}
+using tests::resident_kilobytes;
 
 // A kernel that reads its second argument backwards, if it is packed, how often it packed, and the
 // most that was in memory of the file when it had packed something.

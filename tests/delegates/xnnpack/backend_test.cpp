@@ -1,6 +1,7 @@
 // The backend on the device: sizes that change, threads, memory.
 #include <atomic>
 #include <cmath>
+#include <fstream>
 #include <memory>
 #include <string_view>
 #include <thread>
@@ -8,6 +9,7 @@
 #include "delegated.h"
 #include "taper/examples/support/allocations.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
+#include "taper/tests/support/resident.h"
 
 namespace taper::delegates::xnnpack {
 namespace {
@@ -107,6 +109,24 @@ TEST(xnnpack_backend, gives_its_memory_back) {
   const size_t bytes = memory_use().bytes;
   for (int i = 0; i < 1000; ++i) once();
   EXPECT_EQ(memory_use().bytes, bytes);
+}
+
+TEST(xnnpack_backend, gives_back_the_pages_of_weights_that_it_packed) {
+  const Tensor large = random_tensor({1024, 1024}, 60);
+  Delegated program([&](const Tensor& x) { return linear(x, large); }, {1, 1024});
+  const std::string path = testing::TempDir() + "xnnpack_pages.taper";
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(program.file.data()),
+             static_cast<std::streamsize>(program.file.size()));
+  ModuleOptions options;
+  options.backends = {&backend()}, options.verify = true;  // this reads all pages
+  Module module = Module::load(path, options).value();
+  const auto resident = [&] { return tests::resident_kilobytes(module.program().file().data()); };
+  EXPECT_GE(resident(), 4096);
+  const Tensor x = random_tensor({1, 1024}, 61);
+  ASSERT_TRUE(module.method("forward").ok());
+  EXPECT_LT(resident(), 1024);
+  expect_close(call(module, x), linear(x, large).to_vector<float>());
 }
 
 TEST(xnnpack_backend, packs_weights_once_for_a_method) {
