@@ -5,6 +5,7 @@
 #include <new>
 
 #include "taper/delegates/xnnpack/app/pack_folder.h"
+#include "taper/runtime/extension/module/mapped_file.h"
 
 namespace taper::delegates::xnnpack {
 namespace {
@@ -20,6 +21,10 @@ class Heap final : public Memory {
   void release(void* memory, size_t bytes) override {
     bytes_ -= bytes;
     ::operator delete(memory, alignment);
+  }
+  void was_packed(const void* elements, size_t bytes) override {
+    MappedFile::give_back_of_any(
+        {static_cast<const std::byte*>(elements), static_cast<index_t>(bytes)});
   }
   MemoryUse use() const { return {bytes_, allocations_}; }
 

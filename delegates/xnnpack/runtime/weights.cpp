@@ -19,7 +19,7 @@ Weights* Weights::create(PackStore& store, const Part& part, const Shape* shapes
   void* place = store.memory().allocate(bytes_of(count));
   if (place == nullptr) return nullptr;
   Weights* weights = new (place) Weights();
-  weights->count_ = count;
+  weights->part_ = &part, weights->count_ = count;
   auto* kept = const_cast<const void**>(weights->addresses());
   for (index_t i = 0; i < count; ++i) weights->sizes()[i] = shapes[i], kept[i] = addresses[i];
   return weights;
@@ -34,6 +34,18 @@ void Weights::destroy(PackStore& store, Weights* weights) {
     packed = next;
   }
   store.memory().release(weights, bytes_of(weights->count_));
+}
+
+void Weights::tell_packed(Memory& memory, const void* elements) const {
+  index_t i = 0;
+  while (i < count_ && addresses()[i] != elements) ++i;
+  if (i == count_) return;
+  const index_t count = sizes()[i].numel(), value = part_->operands() + i;
+  const bool is_half_byte =
+      part_->quantized(value) != nullptr && part_->quantized(value)->bits() == 4;
+  memory.was_packed(
+      elements,
+      static_cast<size_t>(is_half_byte ? count / 2 : count * size_bytes(part_->dtype(value))));
 }
 
 bool Weights::are_at(const void* const* others) const {
@@ -92,6 +104,7 @@ size_t PackedWeights::insert(const Key& key, void* elements) {
   if (place == nullptr) return SIZE_MAX;
   PackStore::Block* block = store_.share(reserved_);
   reserved_ = nullptr;
+  weights_.tell_packed(store_.memory(), key.kernel);
   auto* mine = new (place) Weights::Packed{nullptr, block, key, turn_ - 1};
   mine->next = weights_.packed_.load(std::memory_order_relaxed);
   while (!weights_.packed_.compare_exchange_weak(mine->next, mine, std::memory_order_release,

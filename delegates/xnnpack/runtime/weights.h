@@ -12,7 +12,7 @@ namespace taper::delegates::xnnpack {
 /// Packed weights only become more until the program is closed, so threads read them without locks.
 class Weights {
  public:
-  /// nullptr: there is no memory. `shapes` are those of the constants.
+  /// nullptr: there is no memory. `part` outlives them, and `shapes` are those of the constants.
   static Weights* create(PackStore& store, const Part& part, const Shape* shapes,
                          const void* const* addresses);
   /// No engine uses it any more.
@@ -39,6 +39,10 @@ class Weights {
   Shape* sizes() { return reinterpret_cast<Shape*>(this + 1); }
   const Shape* sizes() const { return reinterpret_cast<const Shape*>(this + 1); }
 
+  // A constant at this address was packed.
+  void tell_packed(Memory& memory, const void* elements) const;
+
+  const Part* part_ = nullptr;
   index_t count_ = 0;
   std::atomic<Packed*> packed_{nullptr};
 };

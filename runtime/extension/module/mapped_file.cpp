@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -23,6 +25,17 @@ constexpr std::align_val_t alignment{64};
 // nullptr: there is not as much memory.
 std::byte* allocate(size_t size) {
   return static_cast<std::byte*>(::operator new(size, alignment, std::nothrow));
+}
+
+/// Read-only files that are mapped now.
+struct Mapped {
+  std::mutex mutex;
+  std::map<const std::byte*, index_t> sizes;
+};
+// never destroyed: files may be closed late
+Mapped& mapped() {
+  static Mapped& mapped = *new Mapped();
+  return mapped;
 }
 
 }  // namespace
@@ -91,6 +104,14 @@ std::byte* map_file(int file, size_t size, bool writable) {
   return static_cast<std::byte*>(mapped);
 }
 
+/// Of a file that is mapped.
+void give_back_pages(Span<const std::byte> bytes) {
+  const uintptr_t page = page_bytes(), from = reinterpret_cast<uintptr_t>(bytes.data()),
+                  begin = (from + page - 1) / page * page,
+                  end = (from + static_cast<uintptr_t>(bytes.size())) / page * page;
+  if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 }  // namespace
 
 Span<const std::byte> MappedFile::readable() const {
@@ -99,11 +120,15 @@ Span<const std::byte> MappedFile::readable() const {
 }
 
 void MappedFile::give_back(Span<const std::byte> bytes) const {
-  if (!is_mapped_ || bytes.empty()) return;
-  const uintptr_t page = page_bytes(), from = reinterpret_cast<uintptr_t>(bytes.data()),
-                  begin = (from + page - 1) / page * page,
-                  end = (from + static_cast<uintptr_t>(bytes.size())) / page * page;
-  if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  if (is_mapped_) give_back_pages(bytes);
+}
+void MappedFile::give_back_of_any(Span<const std::byte> bytes) {
+  Mapped& all = mapped();
+  const std::lock_guard<std::mutex> lock(all.mutex);  // the file stays mapped
+  auto file = all.sizes.upper_bound(bytes.data());
+  if (file == all.sizes.begin()) return;
+  --file;
+  if (bytes.end() <= file->first + file->second) give_back_pages(bytes);
 }
 
 bool MappedFile::open(const std::string& path, std::string& why, Access access) {
@@ -133,6 +158,10 @@ bool MappedFile::open(const std::string& path, std::string& why, Access access) 
                                      : "is not a regular file");
     return false;
   }
+  if (access == Access::read_only) {
+    const std::lock_guard<std::mutex> lock(mapped().mutex);
+    mapped().sizes[opened.data_] = opened.size_;
+  }
   swap(opened);
   return true;
 }
@@ -142,6 +171,7 @@ bool MappedFile::open(const std::string& path, std::string& why, Access access) 
 Span<const std::byte> MappedFile::readable() const { return bytes(); }
 
 void MappedFile::give_back(Span<const std::byte>) const {}
+void MappedFile::give_back_of_any(Span<const std::byte>) {}
 
 bool MappedFile::open(const std::string& path, std::string& why, Access) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -165,6 +195,10 @@ MappedFile::~MappedFile() {
   std::byte* const bytes = const_cast<std::byte*>(data_);
 #if defined(__unix__) || defined(__APPLE__)
   if (is_mapped_) {
+    {
+      const std::lock_guard<std::mutex> lock(mapped().mutex);
+      mapped().sizes.erase(data_);
+    }
     ::munmap(bytes, static_cast<size_t>(size_));
     return;
   }

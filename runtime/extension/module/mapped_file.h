@@ -44,6 +44,8 @@ class MappedFile {
   /// Tells the system that these bytes of a mapped file will not be read soon: they take no memory
   /// of the process until they are.
   void give_back(Span<const std::byte> bytes) const;
+  /// The same, of the read-only file that holds them, if one does.
+  static void give_back_of_any(Span<const std::byte> bytes);
 
  private:
   void swap(MappedFile& other) noexcept;

@@ -1,9 +1,7 @@
 #include "taper/runtime/extension/module/module.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <map>
@@ -51,7 +49,6 @@ struct Module::Parts {
   std::shared_ptr<const PackedWeights> packed_weights;
   std::vector<Region> regions;  // metadata, session, one for each method
   const Threads* threads = nullptr;
-  std::vector<Backend*> backends;
   std::optional<Program> program;
   std::optional<Session> session;
   std::map<std::string, Method> methods;
@@ -120,7 +117,6 @@ struct Module::Parts {
     static const CpuFeatures cpu = cpu_features();  // one question for all modules
     LoadOptions load_options{cpu};
     load_options.info = &info;
-    backends = options.backends;
     load_options.backends = {options.backends.data(),
                              static_cast<index_t>(options.backends.size())};
     Result<Program> loaded = Program::load(bytes, kernels, regions.back(), load_options);
@@ -197,30 +193,7 @@ struct Module::Parts {
       regions.pop_back();  // of a method that is not there
       return info.error = method.error(), fail(info);
     }
-    give_back_delegated(method.value());
     return method;
-  }
-
-  // Backends have packed their constants, and read the pages of mapped files again if they must.
-  void give_back_delegated(const Method& method) const {
-    for (index_t i = 0; i < method.instruction_count(); ++i) {
-      const InstructionInfo instruction = method.instruction(i);
-      if (!is_delegated(instruction)) continue;
-      for (const Slot& argument : instruction.arguments)
-        give_back({static_cast<const std::byte*>(argument.tensor->data),
-                   static_cast<index_t>(argument.tensor->size_bytes())});
-    }
-  }
-  bool is_delegated(const InstructionInfo& instruction) const {
-    return instruction.kernel == nullptr &&
-           std::any_of(backends.begin(), backends.end(), [&](const Backend* backend) {
-             return std::strcmp(backend->name(), instruction.op) == 0;
-           });
-  }
-  void give_back(Span<const std::byte> elements) const {
-    if (file.holds(elements)) file.give_back(elements);
-    for (const MappedFile& other : outside.files)
-      if (other.holds(elements)) other.give_back(elements);
   }
 
   // The method of this name, created when it is asked for first.
