@@ -2,9 +2,11 @@
 //
 //   model_time PROGRAM.taper THREADS OUTPUT INPUT...
 //                                 runs `forward` once on the inputs, and writes its first output.
-//                                 All of them are files of plain dense elements. Then reads lines
-//                                 "seconds" and answers each with a line of JSON: the times of
-//                                 calls in these seconds.
+//                                 All of them are files of plain dense elements. Prints a line of
+//                                 JSON: the time from before the load to behind the call, and the
+//                                 most memory that was resident then beyond that before. Then reads
+//                                 lines "seconds" and answers each with a line of JSON: the times
+//                                 of calls in these seconds.
 //   model_time --peak THREADS     prints what the machine can do now: multiply-adds in registers,
 //                                 and reads of memory
 //
@@ -16,6 +18,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +44,15 @@ double milliseconds(const std::function<void()>& work) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
       .count();
 }
+
+/// A line of /proc/self/status in MB: "VmRSS:" now, "VmHWM:" the most since `forget_peak`.
+double resident_mb(const std::string& line) {
+  std::ifstream file("/proc/self/status");
+  for (std::string word; file >> word;)
+    if (word == line && file >> word) return std::stod(word) * 1024e-6;
+  return 0;
+}
+void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 void print_peak(int threads) {
   const ThreadPool pool(threads);
@@ -131,11 +143,16 @@ int main(int argc, char** argv) {
            2;
   if (peak) return print_peak(threads), 0;
 
-  Model model(args[0], threads, {args.begin() + 3, args.end()});
-  model.run();
-  model.write_output(args[2]);
-  std::printf("{}\n");
+  forget_peak();
+  const double before = resident_mb("VmRSS:");
+  std::optional<Model> model;
+  const double start = milliseconds([&] {
+    model.emplace(args[0], threads, std::vector<std::string>(args.begin() + 3, args.end()));
+    model->run();
+  });
+  std::printf("{\"start_ms\": %.3f, \"peak_mb\": %.2f}\n", start, resident_mb("VmHWM:") - before);
+  model->write_output(args[2]);
   std::fflush(stdout);
-  for (double seconds; std::cin >> seconds; std::fflush(stdout)) print_slice(model, seconds);
+  for (double seconds; std::cin >> seconds; std::fflush(stdout)) print_slice(*model, seconds);
   return 0;
 }

@@ -8,6 +8,7 @@
 A peer is imported only in its own process, where the number of threads is set before. Its threads may spin after a call. So models.py
 waits a moment before it asks the next one.
 """
+import importlib
 import importlib.metadata
 import json
 import os
@@ -34,18 +35,43 @@ def tensors_of(folder):
     return tuple(torch.from_numpy(x) for x in inputs_of(folder))
 
 
+def is_int8(folder):
+    return folder.name.endswith("_int8")
+
+
+def quantize_onnx(file, folder):
+    """Writes model.onnx in integers: ONNX Runtime's own way, with a scale for each channel of a weight. OpenVINO reads it, too."""
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+    class OneCall(CalibrationDataReader):
+        def __init__(self):
+            import onnxruntime
+            names = [i.name for i in onnxruntime.InferenceSession(file).get_inputs()]
+            self.calls = [dict(zip(names, inputs_of(folder)))]
+
+        def get_next(self):
+            return self.calls.pop() if self.calls else None
+
+    quantize_static(file, folder / "model.onnx", OneCall(), quant_format=QuantFormat.QDQ, per_channel=True,
+                    activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+
+
 # ---- the peers -----------------------------------------------------------------------------------------------------------------
 # `needs`: packages. `file`: what `write` leaves in the folder, if the peer does not take the PyTorch model itself.
-# `load` gives a function that makes one call and returns the first output as an array.
+# `imports`: what a program imports before it loads a model. `load` gives a function that makes one call and returns the first output as an array.
 
 
 class OnnxRuntime:
     title, package, needs, file = "ONNX Runtime", "onnxruntime", ["onnxruntime", "onnx", "onnxscript"], "model.onnx"
+    imports = ["onnxruntime"]
 
     @staticmethod
     def write(folder):
         import torch
-        torch.onnx.export(saved_model(folder), tensors_of(folder), folder / "model.onnx", dynamo=True, external_data=False)
+        file = folder / ("float.onnx" if is_int8(folder) else "model.onnx")
+        torch.onnx.export(saved_model(folder), tensors_of(folder), file, dynamo=True, external_data=False)
+        if is_int8(folder):
+            quantize_onnx(file, folder)
 
     @staticmethod
     def load(folder, threads):
@@ -59,12 +85,13 @@ class OnnxRuntime:
 
 class OpenVino:
     title, package, needs, file = "OpenVINO", "openvino", ["openvino"], "model.xml"
+    imports = ["openvino"]
 
     @staticmethod
     def write(folder):
         import openvino
         import torch
-        program = torch.export.load(folder / "model.pt2")
+        program = folder / "model.onnx" if is_int8(folder) else torch.export.load(folder / "model.pt2")
         openvino.save_model(openvino.convert_model(program), folder / "model.xml", compress_to_fp16=False)
 
     @staticmethod
@@ -87,6 +114,7 @@ class OpenVino:
 
 class ExecuTorch:
     title, package, needs, file = "ExecuTorch", "executorch", ["executorch"], "model.pte"
+    imports = ["executorch.extension.pybindings.portable_lib"]
 
     @staticmethod
     def write(folder):
@@ -107,6 +135,7 @@ class ExecuTorch:
 
 class TorchEager:
     title, package, needs, file = "torch eager", "torch", ["torch"], None
+    imports = ["torch"]
 
     @staticmethod
     def load(folder, threads):
@@ -119,6 +148,7 @@ class TorchEager:
 
 class TorchCompile:
     title, package, needs, file = "torch.compile", "torch", ["torch"], None
+    imports = ["torch", "torch._inductor.config"]
 
     @staticmethod
     def load(folder, threads):
@@ -133,6 +163,7 @@ class TorchCompile:
 
 class LiteRt:
     title, package, needs, file = "LiteRT", "ai-edge-litert", ["ai_edge_litert", "litert_torch"], "model.tflite"
+    imports = ["ai_edge_litert.interpreter"]
 
     @staticmethod
     def write(folder):
@@ -162,6 +193,16 @@ PEERS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "executorch": ExecuTo
 # ---- writing -------------------------------------------------------------------------------------------------------------------
 
 
+def quantized(program, inputs):
+    """The program in integers, as PyTorch (PT2E) writes it for XNNPACK, with a scale for each channel of a weight."""
+    import torch
+    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    observed = prepare_pt2e(program.module(), XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True)))
+    observed(*inputs)
+    return torch.export.export(convert_pt2e(observed), inputs)
+
+
 def write_torch(name, folder):
     """The model for PyTorch and for `taper export`, its inputs and its result."""
     import torch
@@ -170,10 +211,13 @@ def write_torch(name, folder):
 
     import model_zoo
     folder.mkdir(parents=True, exist_ok=True)
-    model, inputs = model_zoo.build(name)
+    model, inputs = model_zoo.build(name.removesuffix("_int8"))
     with torch.no_grad():
         expected = model(*inputs)
     program = torch.export.export(model, inputs)
+    if is_int8(folder):
+        program = quantized(program, inputs)
+        expected = program.module()(*inputs).detach()
     # the exported operators, since the counter does not know the fused ones that eager may use
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as flops:
         program.module()(*inputs)
@@ -201,12 +245,25 @@ def times_of(call, seconds):
     return times
 
 
+def resident_mb(line):
+    """A line of /proc/self/status: "VmRSS:" now, "VmHWM:" the most since the peak was forgotten."""
+    words = pathlib.Path("/proc/self/status").read_text().split()
+    return float(words[words.index(line) + 1]) * 1024e-6
+
+
 def work(peer, threads, output, folder):
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # libraries may print; only answers go to models.py
+    for name in PEERS[peer].imports:
+        importlib.import_module(name)
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # forgets the peak
+    before, start = resident_mb("VmRSS:"), time.perf_counter()
     call = PEERS[peer].load(folder, threads)
-    numpy.ascontiguousarray(call()).tofile(output)
-    print(json.dumps({"version": importlib.metadata.version(PEERS[peer].package)}), file=answers)
+    first = call()
+    start_ms, peak_mb = 1e3 * (time.perf_counter() - start), resident_mb("VmHWM:") - before
+    numpy.ascontiguousarray(first).tofile(output)
+    version = importlib.metadata.version(PEERS[peer].package)
+    print(json.dumps({"version": version, "start_ms": start_ms, "peak_mb": peak_mb}), file=answers)
     for line in sys.stdin:
         times = times_of(call, float(line))
         print(json.dumps({"best_ms": min(times), "median_ms": statistics.median(times), "calls": len(times)}), file=answers)
