@@ -319,7 +319,9 @@ def write_page(path, rows, order):
         if failed:
             lines += ["", f"## {title}", "", table_row("model", "run", "reason"), "| --- | --- | --- |"]
             lines += [table_row(short_name(r["model"]), TITLES[r["mode"]], cell(r["reason"])) for r in failed]
-    path.write_text("\n".join(lines) + "\n")
+    # zoo_xnnpack.py writes the last section
+    _, heading, section = path.read_text().partition("## With XNNPACK") if path.exists() else ("", "", "")
+    path.write_text("\n".join(lines) + "\n" + (f"\n{heading}{section}" if heading else ""))
 
 
 def model_row(name, runs):
