@@ -177,7 +177,7 @@ TEST(complex_numbers, are_refused_where_there_is_no_form) {
   EXPECT_THROW_MESSAGE(matrix_H(ones({2})), "matrix_H: needs 2 dimensions");
 }
 TEST(dropout, of_complex_numbers_drops_both_parts) {
-  const Tensor z = complex(ones({64}), full({64}, 3));
+  const Tensor z = complex(ones({64}), full({64}, 3.0));
   int dropped = 0;
   for (const Number& y : numbers(dropout(z, 0.5))) {
     EXPECT_TRUE(y == Number(0) || y == Number(2, 6)) << y;
