@@ -219,7 +219,10 @@ class Rows {
   void prefetch(const S* from, const portable::HeadSteps& steps, index_t at, index_t n) const {
     constexpr index_t line = 64 / sizeof(S);
     from += at * steps.row;
-    for (index_t i = 0; i < n * steps.row; i += line) __builtin_prefetch(from + i, 0, 2);
+    // rows that lie apart belong to other heads in between
+    const index_t width = smaller(steps.row, plan_.values * steps.feature);
+    for (index_t j = 0; j < n; ++j, from += steps.row)
+      for (index_t i = 0; i < width; i += line) __builtin_prefetch(from + i, 0, 2);
   }
 
   // A single query takes a few keys at a time, which then lie in the first cache. Meanwhile their
@@ -248,6 +251,36 @@ class Rows {
     g.b = values.data, g.b_row = values.row, g.b_column = values.feature;
     g.c = to, g.c_row = plan_.values;
     run_gemm(microkernels<level>(), plan_.sums, g, from.gemm, nullptr);
+    leave_out_hidden(at, n, from.scores, values, to);
+  }
+  /// A hidden key has weight 0, and what is not finite times that is NaN. So rows whose sums are
+  /// not finite are summed again over what they see, in the order of the product.
+  void leave_out_hidden(index_t at, index_t n, const float* scores, const Operand& values,
+                        float* to) const {
+    for (index_t r = 0; r < count_; ++r) {
+      const auto [hidden, shown] = visible(r, at, n);
+      if (hidden == 0 && shown == n) continue;
+      const float* weights = scores + r * round_up(n, lanes);
+      for (index_t f = 0; f < plan_.values; ++f) {
+        float& sum = to[r * plan_.values + f];
+        if (std::isfinite(sum)) continue;
+        sum = 0;
+        for (index_t begin = 0; begin < shown; begin += gemm_depth_block) {
+          float chain = 0;
+          for (index_t k = larger(begin, hidden); k < smaller(shown, begin + gemm_depth_block); ++k)
+            chain = Arithmetic<level>::multiply_add(
+                weights[k], values.data[k * values.row + f * values.feature], chain);
+          sum = begin == 0 ? chain : sum + chain;
+        }
+      }
+    }
+  }
+  struct Range {
+    index_t hidden, shown;  ///< keys [hidden, shown) of the block
+  };
+  Range visible(index_t r, index_t at, index_t n) const {
+    const index_t own = position_of(r);
+    return {smaller(n, larger(0, plan_.first_key(own) - at)), smaller(n, larger(0, own + 1 - at))};
   }
   /// Turns the scores of row r into weights.
   void weigh(index_t r, index_t at, index_t n, float* x, const Sums& sums) const {
@@ -255,8 +288,7 @@ class Rows {
     if (call_.softcap > 0) cap_scores(x, n, call_.softcap);
     if (call_.slopes != nullptr)
       AtLevel<level, add_slope>::call(x, n, call_.slopes[head_of(r)], static_cast<float>(at - own));
-    const index_t hidden = smaller(n, larger(0, plan_.first_key(own) - at)),
-                  shown = smaller(n, larger(0, own + 1 - at));
+    const auto [hidden, shown] = visible(r, at, n);
     for (index_t i = 0; i < hidden; ++i) x[i] = -HUGE_VALF;
     for (index_t i = shown; i < width; ++i) x[i] = -HUGE_VALF;
     sums.peaks[r] = -HUGE_VALF;

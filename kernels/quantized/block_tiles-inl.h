@@ -7,8 +7,7 @@
 //   F, I, B                 vectors of f32, of i32, and of bytes, four for each lane
 //   signed_byte<i>(b)       byte i of each lane, as f32
 //   adds_128                whether add_signed takes w + 128 in place of w
-//   Sum<small>              sums of products of bytes in I. `small`: the unsigned ones are
-//   below 16.
+//   Sum<small>              sums of products of bytes in I. `small`: of unsigned ones below 16.
 //                           begin(correction) and result(sum, correction) add what it points to
 //                           once; add(sum, w, x) multiplies unsigned bytes with signed ones,
 //                           add_signed signed ones with signed ones

@@ -101,12 +101,12 @@ TAPER_COMPLEX(linalg_solve_triangular) {
   if (!a.boolean<"left">())
     return {mT(linalg_solve_triangular(mT(matrix), mT(b), !upper, true, has_ones))};
   Pair z = pair_of(matrix), right = pair_of(b);
+  const auto read = [&](const Tensor& part) { return upper ? triu(part, 1) : tril(part, -1); };
+  z = {read(z.re), read(imaginary(z))};
   if (!has_ones) {
     const Pair scale = pair_of(unsqueeze(diagonal(to(matrix, DType::c64), 0, -2, -1), -1));
     z = z / scale, right = right / scale;
   }
-  const auto read = [&](const Tensor& part) { return upper ? triu(part, 1) : tril(part, -1); };
-  z = {read(z.re), read(imaginary(z))};
   return {of_parts_in_rows(linalg_solve_triangular(side_by_side(z), parts_in_rows(right), upper,
                                                    true, /*unitriangular=*/true))};
 }

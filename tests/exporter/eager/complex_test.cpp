@@ -91,6 +91,17 @@ TEST(complex_gradients, are_those_of_both_parts) {
   sum(real(z)).backward();  // is added
   EXPECT_NEAR(std::abs(numbers(z.grad())[0] - root * Number(0.6f, 0.8f) - 1.f), 0, 1e-5);
 }
+TEST(complex_gradients, of_a_triangle_take_nothing_from_what_is_not_read) {
+  std::vector<std::vector<Number>> gradients;
+  for (const float other : {0.f, std::numeric_limits<float>::quiet_NaN()}) {
+    Tensor a = Tensor::from(std::vector<Number>{2.f + i, other, 1.f, 3.f + i}, {2, 2});
+    a.set_requires_grad();
+    const Tensor b = Tensor::from(std::vector<Number>{1.f, i}, {2, 1});
+    sum(real(linalg_solve_triangular(a, b, /*upper=*/false))).backward();
+    gradients.push_back(numbers(a.grad()));
+  }
+  EXPECT_EQ(gradients[0], gradients[1]);
+}
 TEST(complex_gradients, of_views_that_were_written) {
   const Tensor x = Tensor::from<float>({1, 2, 3, 4}, {2, 2});
   x.set_requires_grad();

@@ -55,16 +55,20 @@ struct Case {
   Array by_head(uint32_t seed) const { return Array::random({heads}, seed); }
 };
 
-Array attend(const Kernel& kernel, const Case& c, const Threads* threads = nullptr) {
+Array attend(const Kernel& kernel, const Case& c, const Array& v,
+             const Threads* threads = nullptr) {
   Array y({c.batch, c.queries, c.heads, c.values}, 77);
-  const Array q = c.query(), k = c.key(), v = c.value(), sinks = c.by_head(4),
-              slopes = c.by_head(5);
+  const Array q = c.query(), k = c.key(), sinks = c.by_head(4), slopes = c.by_head(5);
   const Starts start(c.start);
   call(kernel,
        {slot(q), slot(k), slot(v), slot(&start.ref), slot(c.scale), slot(c.window), slot(c.softcap),
         c.sinks ? slot(sinks) : absent(), c.slopes ? slot(slopes) : absent(), slot(y)},
        threads);
   return y;
+}
+
+Array attend(const Kernel& kernel, const Case& c, const Threads* threads = nullptr) {
+  return attend(kernel, c, c.value(), threads);
 }
 
 std::vector<double> formula(const Case& c) {
@@ -188,6 +192,37 @@ std::vector<const Kernel*> batch_kernels() {
   std::vector<const Kernel*> all = over_f32(ops::taper_attention_cached_batch);
   all.push_back(&portable::taper_attention_cached_batch_f32);
   return all;
+}
+
+TEST(cached_attention, keeps_what_a_query_does_not_see_out_of_its_sums) {
+  Case c;
+  c.batch = 1, c.queries = 3, c.capacity = 1024;
+  for (const int64_t start : {5, 510, 700}) {  // queries in one block of keys, and in two
+    c.start = {start}, c.window = start - 1;
+    const Array plain = c.value();
+    Array v = c.value();
+    for (index_t head = 0; head < c.own; ++head)
+      for (index_t f = 0; f < c.values; ++f) {
+        const auto at = [&](index_t position) {
+          return (head * c.capacity + position) * c.values + f;
+        };
+        v[at(0)] = f % 2 == 0 ? NAN : INFINITY;  // before all windows
+        v[at(start + 2)] = INFINITY;             // what only the last query sees
+      }
+    for (const Kernel* kernel : kernels()) {
+      SCOPED_TRACE(::testing::Message() << kernel->name << " from " << start);
+      const Array want = attend(*kernel, c, plain), y = attend(*kernel, c, v);
+      const index_t of_query = c.heads * c.values;
+      for (index_t i = 0; i < 2 * of_query; ++i) ASSERT_EQ(y[i], want[i]) << i;
+      for (index_t i = 2 * of_query; i < y.numel(); ++i) ASSERT_EQ(y[i], INFINITY) << i;
+    }
+    Case single = c;  // one query is computed in another way
+    single.queries = 1;
+    for (const Kernel* kernel : kernels()) {
+      const Array want = attend(*kernel, single, plain), y = attend(*kernel, single, v);
+      for (index_t i = 0; i < y.numel(); ++i) ASSERT_EQ(y[i], want[i]) << kernel->name << i;
+    }
+  }
 }
 
 TEST(cached_attention, gives_the_same_bits_in_any_rows_of_the_caches) {
