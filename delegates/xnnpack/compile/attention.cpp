@@ -33,6 +33,14 @@ int symbolic(std::initializer_list<Dim> sizes) {
       std::count_if(sizes.begin(), sizes.end(), [](Dim d) { return !d.is_constant(); }));
 }
 
+/// Whether value has the batch, heads and keys of key. The library broadcasts none of them.
+bool agree(const Value& key, const Value& value) {
+  if (value.type.rank != key.type.rank) return false;
+  for (int d = 0; d < key.type.rank - 1; ++d)
+    if (!proves_equal(key.type.sizes[d], value.type.sizes[d])) return false;
+  return true;
+}
+
 template <const Operator& op>
 std::string refuses_attention(const Node& node) {
   const Call<op> c(node);
@@ -45,6 +53,7 @@ std::string refuses_attention(const Node& node) {
   const Dim *q = query.type.sizes, *k = key.type.sizes;
   if (!q[rank - 1].is_constant()) return "the number of features is symbolic";
   if (!proves_equal(q[0], k[0])) return "batches differ";
+  if (!agree(key, *c.template get<"value">())) return "value has other leading sizes than key";
   if (c.template get<"is_causal">() && symbolic({q[rank - 2], k[rank - 2]}) > 0)
     return "later keys are hidden, and their number is symbolic";
   if (!proves_equal(q[1], k[1]) && (!c.template get<"enable_gqa">() || symbolic({q[1], k[1]}) > 0 ||

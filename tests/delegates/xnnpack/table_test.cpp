@@ -299,6 +299,29 @@ TEST(xnnpack, leaves_attention_with_many_scores_or_that_hides_a_symbolic_number_
   EXPECT_EQ(delegates(Dim::symbol("n", 1, 5), true), 2);
 }
 
+TEST(xnnpack, leaves_attention_whose_value_broadcasts_to_the_key) {
+  const Tensor weight = random_tensor({8, 8}, 113), x = random_tensor({2, 4, 5, 8}, 114);
+  const auto compare = [&](auto attention) {
+    const auto between = [&](const Tensor& t) {
+      return linear(attention(linear(t, weight)), weight);
+    };
+    Delegated program(between, {2, 4, 5, 8}, false);
+    EXPECT_EQ(program.delegates(), 2);
+    Result<Module> module = program.load();
+    ASSERT_TRUE(module.ok()) << program.why;
+    expect_close(call(module.value(), x), between(x).template to_vector<float>());
+  };
+  for (const int d : {0, 1})
+    compare([d](const Tensor& q) {
+      return scaled_dot_product_attention(q, relu(q), slice(q, d, 0, 1));
+    });
+  for (const int64_t heads : {2, 4})
+    compare([heads](const Tensor& q) {
+      return scaled_dot_product_attention(q, slice(q, 1, 0, heads), slice(q, 1, 0, 1), {}, 0.0,
+                                          false, {}, true);
+    });
+}
+
 TEST(xnnpack, takes_copies) {
   const auto copy = [](const Tensor& x) {
     return clone(permute(relu(conv2d(x, same_channels)), {0, 2, 3, 1}));
