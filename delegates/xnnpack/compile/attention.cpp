@@ -41,6 +41,11 @@ bool agree(const Value& key, const Value& value) {
   return true;
 }
 
+/// Whether a head of key serves several heads of query.
+bool shares_heads(const Value& query, const Value& key) {
+  return query.type.rank == 4 && !proves_equal(query.type.sizes[1], key.type.sizes[1]);
+}
+
 template <const Operator& op>
 std::string refuses_attention(const Node& node) {
   const Call<op> c(node);
@@ -56,8 +61,8 @@ std::string refuses_attention(const Node& node) {
   if (!agree(key, *c.template get<"value">())) return "value has other leading sizes than key";
   if (c.template get<"is_causal">() && symbolic({q[rank - 2], k[rank - 2]}) > 0)
     return "later keys are hidden, and their number is symbolic";
-  if (!proves_equal(q[1], k[1]) && (!c.template get<"enable_gqa">() || symbolic({q[1], k[1]}) > 0 ||
-                                    symbolic({q[0], q[2], k[2]}) > 1))
+  if (shares_heads(query, key) && (!c.template get<"enable_gqa">() || symbolic({q[1], k[1]}) > 0 ||
+                                   symbolic({q[0], q[2], k[2]}) > 1))
     return "heads share keys, and several sizes are symbolic";
   if (scores_of(query, key) > most_scores) return "its scores need more than 1 MiB";
   return "";
@@ -105,7 +110,7 @@ class Products {
         key_(call_.template get<"key">()),
         value_(call_.template get<"value">()),
         rank_(query_->type.rank),
-        shares_(rank_ == 4 && !proves_equal(query_->type.sizes[1], key_->type.sizes[1])) {}
+        shares_(shares_heads(*query_, *key_)) {}
 
   Ref add() {
     const Ref scores =

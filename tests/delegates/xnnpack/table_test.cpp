@@ -275,6 +275,19 @@ TEST(xnnpack, takes_attention_with_numbers_added_to_scores) {
   }
 }
 
+TEST(xnnpack, takes_attention_with_other_numbers_of_queries_and_keys) {
+  const Tensor weight = random_tensor({8, 8}, 119);
+  for (const bool shares : {false, true}) {
+    const auto attention = [&](const Tensor& t) {
+      const Tensor q = linear(t, weight), k = slice(q, -2, 0, 4);
+      return linear(scaled_dot_product_attention(q, k, relu(k), {}, 0.0, false, {}, shares),
+                    weight);
+    };
+    expect_as_eager(attention, random_tensor({3, 5, 8}, 120));
+    expect_as_eager(attention, random_tensor({2, 3, 5, 8}, 121));
+  }
+}
+
 TEST(xnnpack, takes_attention_whose_heads_share_keys) {
   const Tensor weight = random_tensor({8, 8}, 111);
   for (const bool is_causal : {false, true}) {
