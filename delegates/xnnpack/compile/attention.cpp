@@ -70,24 +70,29 @@ std::string refuses_attention(const Node& node) {
 
 // ---- masks: numbers that are added to the scores ----
 
-/// Stands for -infinity. It leaves nothing of a score, and a softmax over such scores is no NaN.
-constexpr float hidden = -1e30f;
+/// The least number of a mask. It leaves nothing of a score, and a softmax over such scores is no
+/// NaN. Twice as much stands for -infinity, which hides a key beside the most negative numbers,
+/// too.
+constexpr float least = -1e38f;
 
 /// Hides the keys behind a query's own position.
 Ref causal_mask(Lowering& out, int64_t queries, int64_t keys) {
   std::vector<float> mask;
   for (int64_t i = 0; i < queries; ++i)
-    for (int64_t j = 0; j < keys; ++j) mask.push_back(j <= i ? 0 : hidden);
+    for (int64_t j = 0; j < keys; ++j) mask.push_back(j <= i ? 0 : least);
   return out.constant(mask, {queries, keys});
 }
 
-/// 1 for a query with a key, and 0 for one without any, which gets zeros.
-Ref has_keys(Lowering& out, Ref mask, int rank) {
+/// 0 for a key that -infinity hides, and 1 for others.
+Ref shown_keys(Lowering& out, Ref mask) {
   // The most negative number becomes -6.8. It hides a key only beside others.
   const Ref small = out.add(Kind::binary, Function::multiply, {mask, out.number(2e-38)}),
-            moved = out.add(Kind::binary, Function::add, {small, out.number(8)}),
-            shown = out.add(Kind::unary, Function::clamp, {moved}, {}, {0, 1}),
-            keys = out.add(Kind::sum, Function::none, {shown}, {1, rank - 1});
+            moved = out.add(Kind::binary, Function::add, {small, out.number(8)});
+  return out.add(Kind::unary, Function::clamp, {moved}, {}, {0, 1});
+}
+/// 1 for a query with a key, and 0 for one without any, which gets zeros.
+Ref has_keys(Lowering& out, Ref shown, int rank) {
+  const Ref keys = out.add(Kind::sum, Function::none, {shown}, {1, rank - 1});
   return out.add(Kind::unary, Function::clamp, {keys}, {}, {0, 1});
 }
 
@@ -139,9 +144,12 @@ class Products {
       scores = sum(scores, causal_mask(out_, q[rank_ - 2].value(), k[rank_ - 2].value()));
     const Value* mask = call_.template get<"attn_mask">();
     if (mask == nullptr) return scores;
-    const Ref given = out_.ref(mask);
-    has_keys_ = has_keys(out_, given, mask->type.rank);
-    return sum(scores, out_.add(Kind::binary, Function::maximum, {given, out_.number(hidden)}));
+    const Ref given = out_.ref(mask), shown = shown_keys(out_, given);
+    has_keys_ = has_keys(out_, shown, mask->type.rank);
+    // max(given, least) + (1 - shown) least
+    const Ref finite = out_.add(Kind::binary, Function::maximum, {given, out_.number(least)}),
+              more = out_.add(Kind::binary, Function::multiply, {shown, out_.number(-least)});
+    return sum(scores, sum(finite, sum(more, out_.number(least))));
   }
   Ref sum(Ref a, Ref b) { return out_.add(Kind::binary, Function::add, {a, b}); }
 

@@ -275,6 +275,14 @@ TEST(xnnpack, takes_attention_with_numbers_added_to_scores) {
   }
 }
 
+TEST(xnnpack, takes_attention_whose_hidden_keys_stand_beside_the_most_negative_number) {
+  const Tensor weight = random_tensor({8, 8}, 115), x = random_tensor({2, 3, 5, 8}, 116);
+  std::vector<float> numbers(25, std::numeric_limits<float>::lowest());
+  for (const size_t hidden : {0, 1, 7, 10, 11, 12, 13, 14, 19}) numbers[hidden] = -INFINITY;
+  const Tensor mask = Tensor::from<float>(numbers, {5, 5});
+  expect_as_eager(under([&](const Tensor&) { return mask; }, weight), x);
+}
+
 TEST(xnnpack, takes_attention_with_other_numbers_of_queries_and_keys) {
   const Tensor weight = random_tensor({8, 8}, 119);
   for (const bool shares : {false, true}) {
