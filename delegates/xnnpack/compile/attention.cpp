@@ -198,12 +198,16 @@ class MaskNumbers {
   template <const Operator& op>
   void give(Node& node) {
     Value* mask = Call<op>(node).template get<"attn_mask">();
-    if (mask == nullptr || mask->type.dtype != DType::boolean ||
-        !refuses_attention<op>(node).empty())
+    if (mask == nullptr || mask->type.dtype != DType::boolean || !refuses_value(*mask).empty())
       return;
+    constexpr size_t at = Call<op>::template position<"attn_mask">;
+    graph_.set_argument(&node, at, static_cast<Value*>(nullptr));
+    const bool is_taken = refusal(node).empty();
+    graph_.set_argument(&node, at, mask);
+    if (!is_taken) return;
     Value*& numbers = numbers_[mask];
     if (numbers == nullptr) numbers = numbers_of(mask, node);
-    graph_.set_argument(&node, Call<op>::template position<"attn_mask">, numbers);
+    graph_.set_argument(&node, at, numbers);
   }
 
  private:

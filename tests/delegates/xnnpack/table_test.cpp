@@ -283,6 +283,22 @@ TEST(xnnpack, takes_attention_whose_hidden_keys_stand_beside_the_most_negative_n
   expect_as_eager(under([&](const Tensor&) { return mask; }, weight), x);
 }
 
+TEST(xnnpack, leaves_masks_of_attention_in_other_dtypes) {
+  const Tensor weight = random_tensor({8, 8}, 117), x = random_tensor({2, 3, 5, 8}, 118);
+  const auto attention = [&](const Tensor& t) {
+    const Tensor y = linear(t, weight), q = y.to(DType::f64);
+    return linear(scaled_dot_product_attention(q, q, q, gt(slice(transpose(y, 2, 3), 2, 0, 1), 0.0))
+                      .to(DType::f32),
+                  weight);
+  };
+  Delegated program(attention, {2, 3, 5, 8}, false);
+  EXPECT_EQ(program.delegates(), 2);
+  EXPECT_EQ(program.report.methods[0].operators.count("where.self"), 0);
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  expect_close(call(module.value(), x), attention(x).to_vector<float>());
+}
+
 TEST(xnnpack, takes_attention_with_other_numbers_of_queries_and_keys) {
   const Tensor weight = random_tensor({8, 8}, 119);
   for (const bool shares : {false, true}) {
