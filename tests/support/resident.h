@@ -21,4 +21,15 @@ inline int64_t resident_kilobytes(const void* address) {
   return -1;
 }
 
+/// Kilobytes of the mappings for which somebody wished for large pages.
+inline int64_t kilobytes_in_large_pages() {
+  std::ifstream maps("/proc/self/smaps");
+  int64_t size = 0, sum = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.rfind("Size:", 0) == 0) size = std::stoll(line.substr(5));
+    if (line.rfind("VmFlags:", 0) == 0 && line.find(" hg") != std::string::npos) sum += size;
+  }
+  return sum;
+}
+
 }  // namespace taper::tests

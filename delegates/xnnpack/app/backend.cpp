@@ -1,31 +1,71 @@
 #include "taper/delegates/xnnpack/app/backend.h"
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <list>
 #include <new>
 
 #include "taper/delegates/xnnpack/app/pack_folder.h"
 #include "taper/runtime/extension/module/mapped_file.h"
 
-#ifdef __linux__
+#if defined(__unix__) || defined(__APPLE__)
 #include <sys/mman.h>
 #endif
 
 namespace taper::delegates::xnnpack {
 namespace {
 
+constexpr size_t large_page = size_t{1} << 21;
+constexpr std::align_val_t alignment{64};
+
+#if defined(__unix__) || defined(__APPLE__)
+
+size_t whole_pages(size_t bytes) { return (bytes + large_page - 1) / large_page * large_page; }
+
+/// A mapping of its own, so that the wish for large pages ends with it. Weights are read in each
+/// call, and miss fewer entries of page tables in them. nullptr: there is no memory.
+void* map(size_t bytes) {
+  if (bytes > SIZE_MAX / 2) return nullptr;
+  const size_t kept = whole_pages(bytes);
+  void* mapped = ::mmap(nullptr, kept + large_page, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  // what is too much before and behind
+  const size_t before = -reinterpret_cast<uintptr_t>(mapped) % large_page;
+  auto* memory = static_cast<std::byte*>(mapped) + before;
+  if (before > 0) (void)::munmap(mapped, before);
+  (void)::munmap(memory + kept, large_page - before);
+#ifdef MADV_HUGEPAGE
+  // of pages that are full: they take no more memory so
+  (void)::madvise(memory, bytes / large_page * large_page, MADV_HUGEPAGE);
+#endif
+  return memory;
+}
+void unmap(void* memory, size_t bytes) { (void)::munmap(memory, whole_pages(bytes)); }
+
+#else
+
+void* map(size_t bytes) { return ::operator new(bytes, alignment, std::nothrow); }
+void unmap(void* memory, size_t) { ::operator delete(memory, alignment); }
+
+#endif
+
+/// Of the heap. All that the library allocates of 2 MB or more is mapped, not weights alone.
 class Heap final : public Memory {
  public:
   void* allocate(size_t bytes) override {
-    void* memory = ::operator new(bytes, alignment_of(bytes), std::nothrow);
+    void* memory = bytes < large_page ? ::operator new(bytes, alignment, std::nothrow) : map(bytes);
     if (memory == nullptr) return nullptr;
-    wish_for_large_pages(memory, bytes);
     bytes_ += bytes, ++allocations_;
     return memory;
   }
   void release(void* memory, size_t bytes) override {
     bytes_ -= bytes;
-    ::operator delete(memory, alignment_of(bytes));
+    if (bytes < large_page)
+      ::operator delete(memory, alignment);
+    else
+      unmap(memory, bytes);
   }
   void was_packed(const void* elements, size_t bytes) override {
     MappedFile::give_back_of_any(
@@ -34,18 +74,6 @@ class Heap final : public Memory {
   MemoryUse use() const { return {bytes_, allocations_}; }
 
  private:
-  // Weights are read in each call. They miss fewer entries of page tables in pages of 2 MB.
-  static constexpr size_t large_page = size_t{1} << 21;
-  static std::align_val_t alignment_of(size_t bytes) {
-    return std::align_val_t{bytes < large_page ? 64 : large_page};
-  }
-  // Of whole pages alone, which take no more memory so.
-  static void wish_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
-#ifdef MADV_HUGEPAGE
-    if (bytes >= large_page)
-      (void)::madvise(memory, bytes / large_page * large_page, MADV_HUGEPAGE);
-#endif
-  }
   std::atomic<size_t> bytes_{0}, allocations_{0};
 };
 

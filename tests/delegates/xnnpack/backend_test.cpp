@@ -111,6 +111,27 @@ TEST(xnnpack_backend, gives_its_memory_back) {
   EXPECT_EQ(memory_use().bytes, bytes);
 }
 
+#ifdef __linux__
+TEST(xnnpack_backend, gives_large_pages_back) {
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"))
+    GTEST_SKIP() << "this system has no large pages";
+  const Tensor large = random_tensor({2048, 2048}, 62);
+  Delegated program([&](const Tensor& x) { return linear(x, large); }, {1, 2048});
+  // glibc keeps memory of up to the largest size that was released
+  std::make_unique<std::vector<char>>(24 << 20).reset();
+  const int64_t before = tests::kilobytes_in_large_pages();
+  for (int i = 0; i < 3; ++i) {
+    {
+      Result<Module> module = program.load();
+      ASSERT_TRUE(module.ok()) << program.why;
+      ASSERT_TRUE(module.value().method("forward").ok());
+      EXPECT_GE(tests::kilobytes_in_large_pages(), before + 16384);
+    }
+    EXPECT_EQ(tests::kilobytes_in_large_pages(), before);
+  }
+}
+#endif
+
 TEST(xnnpack_backend, gives_back_the_pages_of_weights_that_it_packed) {
   const Tensor large = random_tensor({2048, 2048}, 60);
   Delegated program([&](const Tensor& x) { return linear(x, large); }, {1, 2048});
