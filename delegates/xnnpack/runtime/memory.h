@@ -10,7 +10,8 @@ class Memory {
   /// At least `bytes` at a multiple of 64; nullptr: there are none.
   virtual void* allocate(size_t bytes) = 0;
   virtual void release(void* memory, size_t bytes) = 0;
-  /// The library has packed these bytes of a program, and hardly reads them again.
+  /// The library has packed these bytes of a program, and hardly reads them again. The thread that
+  /// creates a method calls this. Others may read the bytes meanwhile and later, so they must stay.
   virtual void was_packed(const void* /*elements*/, size_t /*bytes*/) {}
 
  protected:

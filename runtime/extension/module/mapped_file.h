@@ -42,7 +42,8 @@ class MappedFile {
   const Identity& identity() const { return identity_; }
 
   /// Tells the system that these bytes of a mapped file will not be read soon: they take no memory
-  /// of the process until they are.
+  /// of the process until they are. Other threads may read them meanwhile. They are then read from
+  /// the file again: what was written into it since opening may show. Replace a file by `rename`.
   void give_back(Span<const std::byte> bytes) const;
   /// The same, of the read-only file that holds them, if one does.
   static void give_back_of_any(Span<const std::byte> bytes);
