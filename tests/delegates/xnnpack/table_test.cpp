@@ -299,6 +299,15 @@ TEST(xnnpack, leaves_masks_of_attention_in_other_dtypes) {
   expect_close(call(module.value(), x), attention(x).to_vector<float>());
 }
 
+TEST(xnnpack, leaves_masks_of_models_without_products) {
+  const auto attention = [](const Tensor& t) {
+    return scaled_dot_product_attention(t, t, t, gt(slice(transpose(t, 2, 3), 2, 0, 1), 0.0));
+  };
+  Delegated program(attention, {2, 3, 5, 8}, false);
+  EXPECT_EQ(program.delegates(), 0);
+  EXPECT_EQ(program.report.methods[0].operators.count("where.self"), 0);
+}
+
 TEST(xnnpack, takes_attention_with_other_numbers_of_queries_and_keys) {
   const Tensor weight = random_tensor({8, 8}, 119);
   for (const bool shares : {false, true}) {
