@@ -155,7 +155,12 @@ Result<Chat> Chat::fork(std::string* message) {
   Result<Sequence> sequence = parts_->sequence.fork(message);
   if (!sequence.ok()) return sequence.error();
   Chat made(std::make_unique<Parts>(std::move(sequence.value())));
-  made.parts_->options = parts_->options, made.parts_->history = parts_->history;
+  ChatOptions& options = made.parts_->options;
+  options = parts_->options, made.parts_->history = parts_->history;
+  // both belong to one answer at a time, and two conversations may answer in turns
+  options.draft = nullptr;
+  if (options.grammar != nullptr)
+    options.grammar = std::make_shared<GrammarMatcher>(options.grammar->another());
   return made;
 }
 

@@ -67,7 +67,9 @@ class Chat {
 
   /// Lets an adapter answer from now on: `Sequence::use_adapter`. It reads the conversation anew.
   Error use_adapter(const std::string& name, std::string* message = nullptr);
-  /// Another conversation with the same options that goes on from here: `Sequence::fork`.
+  /// Another conversation that goes on from here: `Sequence::fork`. Both may answer in turns. It
+  /// has the same options, with a matcher of its own for the grammar, and without the draft, which
+  /// serves one answer at a time: give it another one.
   Result<Chat> fork(std::string* message = nullptr);
   /// Writes the conversation to a file, whole or not at all. `options` are not part of it.
   Error save(const std::string& path, std::string* message = nullptr);

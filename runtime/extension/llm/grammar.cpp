@@ -68,9 +68,15 @@ TokenTexts::TokenTexts(std::vector<std::string> texts)
     : trie_(std::make_shared<const TokenTrie>(std::move(texts))) {}
 
 struct GrammarMatcher::Parts {
-  Parts(const Language& language, std::shared_ptr<const TokenTrie> texts)
-      : machine(language.machine()), trie(std::move(texts)), search(*machine, trie) {}
+  Parts(const Grammar& of, const TokenTexts& tokens, std::unique_ptr<Machine> made)
+      : grammar(of),
+        texts(tokens),
+        machine(std::move(made)),
+        trie(texts.trie_),
+        search(*machine, trie) {}
 
+  Grammar grammar;
+  TokenTexts texts;
   std::unique_ptr<Machine> machine;
   std::shared_ptr<const TokenTrie> trie;
   MaskSearch search;
@@ -84,10 +90,12 @@ struct GrammarMatcher::Parts {
 };
 
 GrammarMatcher::GrammarMatcher(const Grammar& grammar, const TokenTexts& texts)
-    : parts_(std::make_unique<Parts>(*grammar.language_, texts.trie_)) {}
+    : parts_(std::make_unique<Parts>(grammar, texts, grammar.language_->machine())) {}
 GrammarMatcher::~GrammarMatcher() = default;
 GrammarMatcher::GrammarMatcher(GrammarMatcher&&) noexcept = default;
 GrammarMatcher& GrammarMatcher::operator=(GrammarMatcher&&) noexcept = default;
+
+GrammarMatcher GrammarMatcher::another() const { return {parts_->grammar, parts_->texts}; }
 
 bool GrammarMatcher::may_end() { return parts_->machine->may_end(parts_->state); }
 

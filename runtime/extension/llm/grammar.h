@@ -71,6 +71,8 @@ class GrammarMatcher {
   ~GrammarMatcher();
   GrammarMatcher(GrammarMatcher&&) noexcept;
   GrammarMatcher& operator=(GrammarMatcher&&) noexcept;
+  /// Another matcher of the same grammar and tokens, at the beginning of its own text.
+  GrammarMatcher another() const;
 
   /// Whether the text may end here. Only then a token that ends the text is allowed.
   bool may_end();

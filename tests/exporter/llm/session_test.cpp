@@ -9,6 +9,7 @@
 
 #include "taper/exporter/llm/text_model.h"
 #include "taper/runtime/extension/llm/chat.h"
+#include "taper/runtime/extension/llm/draft.h"
 #include "taper/runtime/extension/module/shared_pages.h"
 #include "taper/tests/exporter/llm/formula_model.h"
 #include "taper/tests/exporter/llm/talking_model.h"
@@ -384,6 +385,25 @@ TEST_F(kept_chat, goes_on_in_a_fork_and_from_a_file) {
   EXPECT_EQ(second.history().size(), 5u);
   second.rewind(3);
   EXPECT_EQ(second.say("t5 t6").text(), want);
+}
+
+TEST_F(kept_chat, follows_a_grammar_beside_its_fork) {
+  Chat first = chat();
+  const TokenTexts texts(first.model().tokenizer());
+  first.options().grammar = std::make_shared<GrammarMatcher>(
+      Grammar::from_gbnf(R"(root ::= " t4" " t8" " t6" " t9" " t5")").value(), texts);
+  first.options().draft = lookup_draft();
+  Chat second = first.fork().value();
+  EXPECT_EQ(second.options().draft, nullptr);
+  ChatAnswer one = first.say("t5 t6"), two = second.say("t7");
+  auto piece = one.begin(), other = two.begin();
+  for (; piece != one.end(); ++piece)
+    if (other != two.end()) ++other;
+  two.text();
+  EXPECT_THAT(one.ids(), testing::ElementsAre(4, 8, 6, 9, 5));
+  EXPECT_EQ(two.ids(), one.ids());
+  EXPECT_EQ(one.finish(), Finish::end);
+  EXPECT_EQ(two.finish(), Finish::end);
 }
 
 TEST_F(kept_chat, is_read_anew_by_another_model) {
