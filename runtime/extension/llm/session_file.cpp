@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -52,6 +54,24 @@ class Body {
 
 Span<const std::byte> bytes_of(const void* data, size_t size) {
   return {static_cast<const std::byte*>(data), static_cast<index_t>(size)};
+}
+
+std::string not_written(const std::string& path, const std::string& why) {
+  return path + ": it cannot be written: " + why;
+}
+
+// What a symbolic link names, also where nothing is there yet.
+std::string target_of(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr int most_links = 40;
+  fs::path target = path;
+  std::error_code error;
+  for (int i = 0; i < most_links && fs::is_symlink(fs::symlink_status(target, error)); ++i) {
+    const fs::path next = fs::read_symlink(target, error);
+    if (error) break;
+    target = target.parent_path() / next;  // an absolute one stays
+  }
+  return target.string();
 }
 
 // "": the header and the size of the file fit each other.
@@ -120,6 +140,15 @@ Result<SessionFile> open_session_file(const std::string& path, std::string& why)
   return session;
 }
 
+std::string why_not_writable(const std::string& path) {
+  const std::string target = target_of(path);
+  std::error_code none;
+  if (std::filesystem::is_directory(target, none)) return not_written(path, "it is a folder");
+  NewFile file(target, NewFile::Readers::as_before_or_owner);
+  const char byte = 0;
+  return file.write(0, &byte, 1) && file.flush() ? "" : not_written(path, file.why());
+}
+
 Error write_session_file(const std::string& path, uint64_t program, Span<const TokenId> tokens,
                          std::string_view note, const RowCaches& caches, std::string& why) {
   const int64_t count = tokens.size();
@@ -128,7 +157,7 @@ Error write_session_file(const std::string& path, uint64_t program, Span<const T
   header.version = session_version, header.program = program;
   header.tokens = static_cast<uint64_t>(count), header.note_bytes = note.size();
   header.cache_bytes = caches.bytes(count);
-  NewFile file(path);
+  NewFile file(target_of(path), NewFile::Readers::as_before_or_owner);
   Body body(file);
   body.add(bytes_of(tokens.data(), static_cast<size_t>(count) * sizeof(TokenId)));
   body.add(bytes_of(note.data(), note.size()));
@@ -136,7 +165,7 @@ Error write_session_file(const std::string& path, uint64_t program, Span<const T
   const bool written = body.finish();
   header.checksum = body.checksum();
   if (written && file.write(0, &header, sizeof header) && file.finish()) return Error::ok;
-  why = path + ": it cannot be written";
+  why = not_written(path, file.why());
   return Error::invalid_argument;
 }
 

@@ -45,7 +45,11 @@ struct SessionFile {
 
 /// Errors: invalid_argument, with a message that begins with the path.
 Result<SessionFile> open_session_file(const std::string& path, std::string& why);
-/// Writes all of the file or nothing. Errors: invalid_argument, if it cannot be written.
+/// Begins to write the file and ends at once. "": that went well. Else a message that begins with
+/// the path.
+std::string why_not_writable(const std::string& path);
+/// Writes all of the file or nothing. A new file is for its owner only; one that is there keeps its
+/// mode, and a symbolic link its target. Errors: invalid_argument, if it cannot be written.
 Error write_session_file(const std::string& path, uint64_t program, Span<const TokenId> tokens,
                          std::string_view note, const RowCaches& caches, std::string& why);
 

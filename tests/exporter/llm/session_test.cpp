@@ -335,7 +335,8 @@ TEST_F(session_file, belongs_to_a_model) {
 
 TEST_F(session_file, is_written_whole_or_not_at_all) {
   EXPECT_EQ(sequence_.save("/nowhere/a.session"), Error::invalid_argument);
-  EXPECT_EQ(sequence_.message(), "/nowhere/a.session: it cannot be written");
+  EXPECT_EQ(sequence_.message(),
+            "/nowhere/a.session: it cannot be written: No such file or directory");
   std::filesystem::remove(path_);
   EXPECT_EQ(sequence_.restore(path_), Error::invalid_argument);
   EXPECT_THAT(sequence_.message(), HasSubstr(path_));
@@ -347,6 +348,31 @@ TEST_F(session_file, is_written_whole_or_not_at_all) {
   for (const auto& entry :
        std::filesystem::directory_iterator(std::filesystem::path(path_).parent_path()))
     EXPECT_EQ(entry.path().string().find(".partial"), std::string::npos) << entry.path();
+}
+
+TEST_F(session_file, is_for_its_owner_and_keeps_a_mode_and_a_link) {
+  namespace fs = std::filesystem;
+  using fs::perms;
+  const auto mode_of = [](const std::string& path) { return fs::status(path).permissions(); };
+  fs::remove(path_);
+  ASSERT_EQ(sequence_.save(path_), Error::ok);
+  EXPECT_EQ(mode_of(path_), perms::owner_read | perms::owner_write);
+  const perms shared = perms::owner_read | perms::owner_write | perms::group_read;
+  fs::permissions(path_, shared);
+  const std::string link = tests::scratch_file("link.session").string();
+  const std::string later = tests::scratch_file("later.session").string();
+  fs::remove(link), fs::remove(later);
+  fs::create_symlink(fs::path(path_).filename(), link);
+  append(sequence_, {5});
+  ASSERT_EQ(sequence_.save(link), Error::ok);
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(mode_of(path_), shared);
+  sequence_.rewind(0);
+  ASSERT_EQ(sequence_.restore(path_), Error::ok);
+  EXPECT_EQ(sequence_.position(), 11);
+  fs::remove(link), fs::create_symlink(fs::path(later).filename(), link);
+  ASSERT_EQ(sequence_.save(link), Error::ok);
+  EXPECT_TRUE(fs::is_regular_file(later));
 }
 
 class kept_chat : public testing::Test {
