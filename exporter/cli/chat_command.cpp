@@ -1,11 +1,12 @@
 #include <atomic>
 #include <csignal>
-#include <filesystem>
 #include <iostream>
 
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/commands.h"
+#include "taper/exporter/cli/session.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/runtime/extension/llm/chat.h"
 
 namespace taper::cli {
@@ -82,8 +83,8 @@ void load(llm::Chat& chat, const std::string& file, std::ostream& out) {
   if (chat.restore(file, &why) != Error::ok) throw ExportError(why);
   if (chat.history().empty()) return;
   const llm::ChatMessage& last = chat.history().back();
-  out << "(" << chat.history().size() << " messages; the last one, of the " << last.role << ": "
-      << last.content << ")\n";
+  out << "(" << chat.history().size() << " messages; the last one, of the "
+      << io::printable(last.role) << ": " << io::printable(last.content) << ")\n";
 }
 
 void use_adapter(llm::Chat& chat, const std::string& name, std::ostream& out) {
@@ -139,9 +140,10 @@ struct ChatArguments {
 
 void chat(const ChatArguments& a, std::ostream& out) {
   a.answer.check();
+  const bool goes_on = !a.session.empty() && begins_session(a.session);
   llm::Chat chat = chat_with(a.answer.model.load(), a.answer);
   if (a.session.empty()) return talk(chat, out);
-  if (std::filesystem::exists(a.session)) load(chat, a.session, out);
+  if (goes_on) load(chat, a.session, out);
   chat_ended = false;
   const OnSignal interrupted(SIGINT, end_chat), terminated(SIGTERM, end_chat),
       hung_up(SIGHUP, end_chat);

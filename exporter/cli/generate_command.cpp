@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <utility>
@@ -6,6 +5,7 @@
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/commands.h"
+#include "taper/exporter/cli/session.h"
 
 namespace taper::cli {
 namespace {
@@ -26,15 +26,14 @@ std::vector<llm::TokenId> prompt_of(const GenerateArguments& a, const llm::Langu
   return std::move(prompt.value());
 }
 
-llm::Sequence sequence_of(const GenerateArguments& a, const llm::LanguageModel& model) {
+llm::Sequence sequence_of(const GenerateArguments& a, const llm::LanguageModel& model,
+                          bool goes_on) {
   std::string why;
   Result<llm::Sequence> sequence = llm::Sequence::create(model, &why);
   if (!sequence.ok()) throw ExportError(a.answer.model.model + ": " + why);
   if (sequence->use_adapter(a.answer.adapter) != Error::ok)
     throw ExportError("--adapter: " + sequence->message());
-  if (!a.session.empty() && std::filesystem::exists(a.session) &&
-      sequence->restore(a.session) != Error::ok)
-    throw ExportError(sequence->message());
+  if (goes_on && sequence->restore(a.session) != Error::ok) throw ExportError(sequence->message());
   return std::move(sequence.value());
 }
 
@@ -74,9 +73,11 @@ void generate(const GenerateArguments& a, std::ostream& out) {
   if (a.prompt.empty() == a.messages.empty())
     throw UsageError("give either --prompt TEXT or --messages FILE.json");
   a.answer.check();
+  const bool goes_on = !a.session.empty() && begins_session(a.session);
+  if (goes_on) require_no_conversation(a.session);
   const llm::LanguageModel model = a.answer.model.load();
   const std::vector<llm::TokenId> prompt = prompt_of(a, model);
-  llm::Sequence sequence = sequence_of(a, model);
+  llm::Sequence sequence = sequence_of(a, model, goes_on);
   llm::GenerateOptions options;
   options.sampling = a.answer.sampling(model);
   options.stop = a.answer.stop, options.max_tokens = a.answer.max_tokens;
