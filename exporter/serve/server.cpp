@@ -3,6 +3,7 @@
 #include <httplib.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -301,8 +302,18 @@ void Server::Parts::listen() {
   while (!http.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
+/// A request could not choose an adapter with the model's name.
+static Models named_apart(Models models, const std::string& model_id) {
+  if (!models.language) return models;
+  const std::vector<std::string>& adapters = models.language->text().adapters;
+  if (std::find(adapters.begin(), adapters.end(), model_id) != adapters.end())
+    throw std::runtime_error("an adapter has the name of the model, `" + model_id +
+                             "`; give the model another one with --name");
+  return models;
+}
+
 Server::Server(Models models, const ServerOptions& options)
-    : parts_(std::make_unique<Parts>(std::move(models), options)) {
+    : parts_(std::make_unique<Parts>(named_apart(std::move(models), options.model_id), options)) {
   parts_->set_limits();
   parts_->set_routes();
   parts_->listen();

@@ -35,7 +35,8 @@ struct Models {
 
 class Server {
  public:
-  /// Listens, and answers in threads of its own. Throws std::runtime_error if the address is taken.
+  /// Listens, and answers in threads of its own. Throws std::runtime_error if the address is taken,
+  /// or if an adapter has the model's name.
   Server(Models models, const ServerOptions& options);
   /// Ends all answers and closes the connections.
   ~Server();

@@ -137,6 +137,9 @@ TEST_F(server, lets_a_request_choose_an_adapter) {
   EXPECT_EQ(post(chats, chat())["choices"][0]["message"]["content"], this->answer());
   EXPECT_THAT(refusal(chats, chat({{"model", "gpt-9"}}), 404),
               HasSubstr("this server has `talking`, `pirate`"));
+  EXPECT_THAT([&] { Server(*model_, {.model_id = "pirate"}); },
+              testing::ThrowsMessage<std::runtime_error>(HasSubstr(
+                  "an adapter has the name of the model, `pirate`; give the model another")));
 }
 
 TEST_F(server, tells_a_wrong_path_from_a_wrong_method) {
