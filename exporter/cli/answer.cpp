@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "taper/exporter/cli/language_model.h"
 #include "taper/exporter/cli/quantization.h"
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/eager/threads.h"
@@ -74,9 +75,9 @@ llm::LanguageModel ModelChoice::load() const {
   QuantizeChoice choice;
   choice.recipe = recipe_of(quantize);
   llm::TextModelOptions options;
-  options.cache_type = llm::cache_type_named(cache_dtype);
-  if (const std::string caches = take_cache_recipe(choice.recipe); !caches.empty())
-    options.cache_type = llm::cache_type_named(caches);
+  std::string caches = cache_dtype;
+  take_cache_recipe(choice.recipe, caches);
+  options.cache_type = llm::cache_type_named(caches);
   options.edit = content_of_recipe(choice.recipe);
   Quantization quantization(choice, model);
   Stages stages(6 + quantization.stages());
@@ -102,7 +103,8 @@ std::shared_ptr<llm::Draft> ModelChoice::draft_for(const llm::LanguageModel& loa
   if (draft.empty()) return nullptr;
   if (draft == "lookup") return llm::lookup_draft();
   ModelChoice small;
-  small.model = draft, small.context = context, small.threads = threads;
+  small.model = draft, small.threads = threads;
+  if (is_language_model(draft)) small.context = context;  // a program has its own
   small.no_cache = no_cache;
   std::string why;
   Result<std::shared_ptr<llm::Draft>> made = llm::model_draft(small.load(), loaded, &why);

@@ -19,4 +19,13 @@ std::string take_cache_recipe(std::string& recipe) {
   return std::exchange(recipe, "").substr(3);
 }
 
+void take_cache_recipe(std::string& recipe, std::string& dtype) {
+  const std::string caches = take_cache_recipe(recipe);
+  if (caches.empty()) return;
+  if (dtype != "f32" && dtype != caches)
+    throw UsageError("--cache-dtype", "caches of " + dtype + " contradict the recipe kv-" + caches +
+                                          "; give one of them");
+  dtype = caches;
+}
+
 }  // namespace taper::cli

@@ -163,8 +163,7 @@ void export_language_model(const ExportArguments& options, std::ostream& out) {
     if (is_given) throw UsageError(name, "this option is for .pt2 files");
   LanguageModelExport choice = options.language;
   QuantizeChoice weights = options.quantize;
-  if (const std::string caches = take_cache_recipe(weights.recipe); !caches.empty())
-    choice.cache_dtype = caches;
+  take_cache_recipe(weights.recipe, choice.cache_dtype);
   Quantization quantization(weights, options.files[0]);
   choice.quantization = &quantization;
   std::ostringstream report;

@@ -30,6 +30,9 @@ void add_cache_dtype(Command& command, std::string& dtype);
 /// A recipe for the caches of a language model, "kv-int8" or "kv-int4", is none for its weights.
 /// Takes it away, and returns what caches shall hold: "int8"; "" for any other recipe.
 std::string take_cache_recipe(std::string& recipe);
+/// The same for caches that --cache-dtype gives: they get what the recipe says. Throws UsageError
+/// if both say different things.
+void take_cache_recipe(std::string& recipe, std::string& dtype);
 /// Returns the option of the recipe.
 Option add_quantize_options(Command& command, QuantizeChoice& choice);
 

@@ -82,6 +82,34 @@ TEST(stories, has_equal_texts_with_every_draft) {
   EXPECT_LT(drafted["steps"].get<int>() * 2, static_cast<int>(drafted["ids"].size()));
 }
 
+TEST(stories, takes_a_program_as_a_draft_beside_a_context) {
+  const std::string program = tests::scratch_file("draft.taper").string();
+  ASSERT_EQ(taper_command("export", model, "-o", program, "--context", "256").code, success);
+  const json plain = generate("Lily and her dog", "--greedy", "--context", "256");
+  const json drafted =
+      generate("Lily and her dog", "--greedy", "--context", "256", "--draft", program);
+  EXPECT_EQ(drafted["ids"], plain["ids"]);
+  EXPECT_LT(drafted["steps"], plain["steps"]);
+}
+
+TEST(stories, refuses_options_that_contradict_and_adapters_that_are_not_there) {
+  const std::string program = tests::scratch_file("none.taper").string();
+  const std::vector<std::vector<std::string>> commands = {{"generate", "--prompt=a", "--quantize"},
+                                                          {"export", "-o" + program, "--recipe"}};
+  for (const std::vector<std::string>& c : commands) {
+    EXPECT_THAT(
+        taper_command(c[0], model, c[1], c[2], "kv-int8", "--cache-dtype", "int4").err,
+        HasSubstr("--cache-dtype: caches of int4 contradict the recipe kv-int8; give one of them"));
+    const auto refusal = [&](const char* adapter) {
+      return taper_command(c[0], model, c[1], "--lora", adapter).err;
+    };
+    EXPECT_THAT(refusal("a="), HasSubstr("--lora a=: behind the name an adapter is missing"));
+    EXPECT_THAT(refusal("a=nowhere"),
+                HasSubstr("--lora a=nowhere: there is no file or folder nowhere"));
+    EXPECT_THAT(refusal("nowhere"), HasSubstr("--lora nowhere: there is no file or folder"));
+  }
+}
+
 TEST(stories, refuses_a_draft_of_other_tokens) {
   const std::string other = tests::scratch_file("other.gguf").string();
   std::string bytes = content(model);
