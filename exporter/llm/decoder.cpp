@@ -45,8 +45,8 @@ Decoder::Decoder(const Config& c, const Weights& weights)
 Decoder::Decoder(const Config& c, const Weights& weights, const Family& family)
     : config(c),
       embedding(std::make_unique<Embedding>(weights["embedding"], c.vocabulary, c.hidden)),
-      rotary_(c.rotary, rotary_factors(c, weights)),
-      local_rotary_(c.local_rotary, {}) {
+      rotary_(c.rotary, rotary_factors(c, weights), c.capacity),
+      local_rotary_(c.local_rotary, {}, c.capacity) {
   const auto make_norm = [&](const char* part) {
     return std::make_unique<Norm>(weights[part], Ints{c.hidden}, c.norm_eps, kind_of(family.norm));
   };

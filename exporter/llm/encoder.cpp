@@ -51,8 +51,8 @@ Encoder::Encoder(const Config& c, const Weights& weights)
       positions(embedding_if(weights["positions"], c.context, c.hidden)),
       token_types(embedding_if(weights["token_types"], c.token_types, c.hidden)),
       embedding_norm(weights["embedding_norm"], {c.hidden}, c.norm_eps, Norm::Kind::layer),
-      rotary_(c.rotary, {}),
-      local_rotary_(c.local_rotary, {}) {
+      rotary_(c.rotary, {}, c.context),
+      local_rotary_(c.local_rotary, {}, c.context) {
   for (int64_t i = 0; i < c.layers; ++i)
     layers.push_back(make_encoder_layer(c, weights["layers"][i], i));
   if (weights["norm"].has())

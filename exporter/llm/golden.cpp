@@ -131,4 +131,13 @@ std::vector<Compared> compare_with_golden(Runner& runner, const io::SafeTensors&
   return Comparison(runner, golden, prefix).run();
 }
 
+io::SafeTensors results_of_context(const Config& config, const io::SafeTensors& golden) {
+  io::SafeTensors results = golden;
+  if (config.rotary.long_frequencies.empty()) return results;
+  const bool is_long = config.rotary.is_long(config.capacity);
+  std::erase_if(results.tensors,
+                [&](const auto& tensor) { return tensor.first.starts_with("long.") != is_long; });
+  return results;
+}
+
 }  // namespace taper::llm

@@ -57,6 +57,10 @@ struct Compared {
 std::vector<Compared> compare_with_golden(Runner& runner, const io::SafeTensors& golden,
                                           const std::string& prefix = "");
 
+/// What a model with LongRoPE can give: the results of long texts if it turns with the long factors
+/// (Rotary::is_long), else the others. All of them for other models.
+io::SafeTensors results_of_context(const Config& config, const io::SafeTensors& golden);
+
 /// The same for an encoder:
 ///   input_ids, token_type_ids, last_hidden_state, pooler_output, hidden.embed, hidden.layer_N
 ///   batch.input_ids, .attention_mask, .last_hidden_state, .mean_pooled_normalized

@@ -10,9 +10,15 @@ struct Rotary {
   int64_t dims = 0;                ///< features of a head that are turned: the first ones
   bool interleaved = false;        ///< pairs are neighbours, else the same places of both halves
   std::vector<float> frequencies;  ///< dims / 2; empty: no rotary embedding
-  std::vector<float> long_frequencies;  ///< for texts longer than `original_context`; may be empty
+  std::vector<float> long_frequencies;  ///< of LongRoPE; else empty
   int64_t original_context = 0;
   double scaling = 1;  ///< of cos and sin
+
+  /// Whether LongRoPE turns with its long factors in caches of so many positions. All texts of a
+  /// program are turned alike, because keys in caches stay as they are.
+  bool is_long(int64_t capacity) const {
+    return !long_frequencies.empty() && capacity > original_context;
+  }
 };
 
 /// What a configuration says. `type`: "default", "linear", "dynamic", "yarn", "llama3", "longrope".

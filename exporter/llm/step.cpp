@@ -18,19 +18,15 @@ Tensor by_feature(const std::vector<float>& frequencies, bool interleaved, const
 
 }  // namespace
 
-RotaryTable::RotaryTable(const Rotary& rotary, const Tensor& factors)
+RotaryTable::RotaryTable(const Rotary& rotary, const Tensor& factors, int64_t capacity)
     : rotary_(rotary),
-      frequencies_(by_feature(rotary.frequencies, rotary.interleaved, factors)),
-      long_frequencies_(by_feature(rotary.long_frequencies, rotary.interleaved, factors)) {}
+      frequencies_(
+          by_feature(rotary.is_long(capacity) ? rotary.long_frequencies : rotary.frequencies,
+                     rotary.interleaved, factors)) {}
 
 Rotation RotaryTable::at(const Tensor& positions) const {
   if (!frequencies_.defined()) return {};
-  Tensor frequencies = frequencies_;
-  if (long_frequencies_.defined()) {
-    const Tensor is_long = ge(amax(positions, {1}, true), rotary_.original_context);  // (batch, 1)
-    frequencies = where(is_long, long_frequencies_, frequencies_).unsqueeze(1);
-  }
-  const Tensor angles = (positions.to(DType::f32).unsqueeze(-1) * frequencies).unsqueeze(1);
+  const Tensor angles = (positions.to(DType::f32).unsqueeze(-1) * frequencies_).unsqueeze(1);
   Rotation r{cos(angles), sin(angles), rotary_.interleaved};
   if (rotary_.scaling != 1) r.cos = r.cos * rotary_.scaling, r.sin = r.sin * rotary_.scaling;
   return r;

@@ -12,17 +12,18 @@ struct Rotation {
   bool defined() const { return cos.defined(); }
 };
 
-/// `factors` (dims / 2) divide the frequencies; undefined: they do not.
+/// `factors` (dims / 2) divide the frequencies; undefined: they do not. `capacity`: positions of
+/// the caches (Rotary::is_long).
 class RotaryTable {
  public:
   RotaryTable() = default;
-  RotaryTable(const Rotary& rotary, const Tensor& factors);
+  RotaryTable(const Rotary& rotary, const Tensor& factors, int64_t capacity);
   /// `positions`: i64 (batch, n).
   Rotation at(const Tensor& positions) const;
 
  private:
   Rotary rotary_;
-  Tensor frequencies_, long_frequencies_;  ///< of each feature
+  Tensor frequencies_;  ///< of each feature
 };
 
 /// Turns the first features of x (batch, heads, n, features), as many as the rotation has.

@@ -28,7 +28,9 @@ INSTANTIATE_TEST_SUITE_P(of_transformers, recorded_family, testing::ValuesIn(nam
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(recorded_family, gives_the_recorded_results_in_eager_and_as_a_program) {
-  const Model model = load(formula_model(GetParam()).string());
+  const std::string folder = formula_model(GetParam()).string();
+  const bool has_longrope = GetParam() == std::string("phi4_mini");  // recorded with short factors
+  const Model model = load(folder, {.capacity = has_longrope ? 64 : 0});
   const io::SafeTensors golden = formula_golden(GetParam());
   EagerRunner eager_runner(*model.decoder);
   expect_passed(compare_with_golden(eager_runner, golden), 5);
