@@ -24,6 +24,16 @@ TEST(taper_check, compares_a_language_model_with_golden_results) {
   EXPECT_THAT(o.out, Not(HasSubstr("WRONG")));
 }
 
+TEST(taper_check, compares_longrope_in_both_contexts) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/phi3");
+  const Outcome o =
+      taper_command("check", folder.string(), (folder / "golden.safetensors").string());
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("ok    program long.logits"));
+  EXPECT_THAT(o.out, HasSubstr("ok    program decode.logits"));
+  EXPECT_THAT(o.out, Not(HasSubstr("WRONG")));
+}
+
 TEST(taper_check, says_which_result_of_a_language_model_differs) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
   io::SafeTensors golden = io::read_safetensors(folder / "golden.safetensors");
