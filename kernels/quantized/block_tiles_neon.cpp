@@ -5,23 +5,15 @@
 namespace taper::quantized {
 namespace {
 
+// Sums of two products fit into 16 bits.
+TAPER_INLINE void add_products(int32x4_t& sum, int8x16_t w, int8x16_t x) {
+  const int16x8_t low = vmull_s8(vget_low_s8(w), vget_low_s8(x)), high = vmull_high_s8(w, x);
+  sum = vpadalq_s16(sum, vpaddq_s16(low, high));
+}
+
 #include "taper/kernels/quantized/neon_lanes-inl.h"
 
-struct Lanes : NeonLanes {
-  template <bool>
-  struct Sum {
-    static TAPER_INLINE I begin(const int32_t* correction) {
-      return vdupq_n_s32(correction == nullptr ? 0 : *correction);
-    }
-    // Sums of two products fit into 16 bits: no activation is -128.
-    static TAPER_INLINE I add_signed(I sum, B w, B x) {
-      const int16x8_t low = vmull_s8(vget_low_s8(w), vget_low_s8(x)), high = vmull_high_s8(w, x);
-      return vpadalq_s16(sum, vpaddq_s16(low, high));
-    }
-    static TAPER_INLINE I add(I sum, B w, B x) { return add_signed(sum, w, x); }  // w is below 64
-    static TAPER_INLINE I result(I sum, const int32_t*) { return sum; }
-  };
-};
+using Lanes = NeonLanes;
 
 #include "taper/kernels/quantized/block_tiles-inl.h"
 

@@ -1,5 +1,6 @@
-// Vectors of NEON for block_tiles-inl.h. Each source includes this in a namespace of its own, and
-// adds its sums: there is no #pragma once.
+// Vectors of NEON for block_tiles-inl.h. Each source includes this in a namespace of its own: there
+// is no #pragma once. It defines add_products(sum, w, x), which adds the products of four
+// neighbouring bytes to each sum. No x is -128.
 struct NeonLanes {
   static constexpr int lanes = 4, sums = 24, most_vectors = 4;
   static constexpr bool adds_128 = false;
@@ -50,6 +51,19 @@ struct NeonLanes {
     std::memcpy(&bits, x, sizeof bits);
     return vreinterpretq_s8_s32(vdupq_n_s32(bits));
   }
+
+  template <bool>
+  struct Sum {
+    static TAPER_INLINE I begin(const int32_t* correction) {
+      return vdupq_n_s32(correction == nullptr ? 0 : *correction);
+    }
+    static TAPER_INLINE I add_signed(I sum, B w, B x) {
+      add_products(sum, w, x);
+      return sum;
+    }
+    static TAPER_INLINE I add(I sum, B w, B x) { return add_signed(sum, w, x); }  // w is below 64
+    static TAPER_INLINE I result(I sum, const int32_t*) { return sum; }
+  };
 
  private:
   static TAPER_INLINE int8x8_t four_bytes(const std::byte* from) {
