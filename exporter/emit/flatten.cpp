@@ -12,6 +12,8 @@ using StepKind = Step::Kind;
 
 class Flattener {
  public:
+  explicit Flattener(const std::unordered_set<const ir::Node*>& in_place) : in_place_(in_place) {}
+
   Flattened run(const ir::Graph& graph) {
     add_nodes(graph);
     for (const ir::Write& w : graph.writes()) copy(w.value, w.state->value.get(), nullptr);
@@ -36,6 +38,8 @@ class Flattener {
         branch(node);
       else if (node.op == &ir::ops::while_loop)
         loop(node);
+      else if (in_place_.contains(&node))
+        ir::for_each_value(node, [&](const Value* v) { lies_on(v, node.result()); });
       else if (target::is_instruction(node) || ir::is_delegate(node))
         add({StepKind::kernel, &node});
       else
@@ -110,6 +114,7 @@ class Flattener {
     loop_ = around;
   }
 
+  const std::unordered_set<const ir::Node*>& in_place_;
   Flattened flat_;
   int loop_ = -1;  // the innermost loop
 };
@@ -125,6 +130,8 @@ const Value* Flattened::root_of(const Value* value) const {
   return root;
 }
 
-Flattened flatten(const ir::Graph& graph) { return Flattener().run(graph); }
+Flattened flatten(const ir::Graph& graph, const std::unordered_set<const ir::Node*>& in_place) {
+  return Flattener(in_place).run(graph);
+}
 
 }  // namespace taper::emit

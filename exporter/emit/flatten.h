@@ -1,6 +1,7 @@
 // A graph and its bodies as one sequence of steps. Internal to placement.
 #pragma once
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "taper/exporter/emit/placement.h"
@@ -17,8 +18,8 @@ struct Flattened {
   std::vector<Loop> loops;
   std::vector<int> loop_of;  ///< one for each step: the innermost loop that contains it; -1: none
   /// Values that always share the storage of another value. Inputs of a body lie on the operand, or
-  /// on the loop's result that carries them. Only values that are no views have entries. `root_of`
-  /// shortens chains.
+  /// on the loop's result that carries them. What a node of `in_place` reads lies on its result.
+  /// Only values that are no views have entries. `root_of` shortens chains.
   mutable std::unordered_map<const ir::Value*, const ir::Value*> aliases;
 
   /// The value whose storage holds `value`, found through views and aliases.
@@ -26,7 +27,7 @@ struct Flattened {
 };
 
 /// Copy steps write the results of branches and loops. Placement drops the copies that are not
-/// needed.
-Flattened flatten(const ir::Graph& graph);
+/// needed. `in_place`: the nodes of write_into_place.
+Flattened flatten(const ir::Graph& graph, const std::unordered_set<const ir::Node*>& in_place);
 
 }  // namespace taper::emit

@@ -9,6 +9,7 @@
 #include "taper/exporter/emit/expressions.h"
 #include "taper/exporter/emit/known_bounds.h"
 #include "taper/exporter/emit/legalize.h"
+#include "taper/exporter/emit/write_into_place.h"
 #include "taper/exporter/ir/delegate.h"
 #include "taper/exporter/partition/delegate.h"
 
@@ -56,11 +57,12 @@ format::Argument absent() { return {0, 0, ArgumentKind::none, ArgumentForm::abse
 class MethodWriter {
  public:
   MethodWriter(const ir::Graph& graph, const std::map<const ir::Node*, Candidates>& candidates,
-               ProgramTables& program, MethodReport& report)
+               const std::unordered_set<const ir::Node*>& in_place, ProgramTables& program,
+               MethodReport& report)
       : graph_(graph),
         program_(program),
         report_(report),
-        placement_(place_values(graph, candidates)),
+        placement_(place_values(graph, candidates, in_place)),
         symbols_(symbols_of(graph)),
         maxima_(maxima_of(graph)),
         known_(checks_of(graph)),
@@ -510,10 +512,12 @@ MethodTables write_method(const std::string& name, ir::Graph& graph,
                           const target::KernelTable& kernels, ProgramTables& program,
                           MethodReport& report) {
   report.name = name;
+  const auto in_place = write_into_place(graph, kernels);
+  report.concatenations_in_place = static_cast<int>(in_place.size());
   report.clones = legalize(graph, kernels);
   const auto candidates = target::find_all_candidates(graph, kernels);
   describe_signature(graph, report);
-  MethodWriter writer(graph, candidates, program, report);
+  MethodWriter writer(graph, candidates, in_place, program, report);
   const Placement& placement = writer.placement();
   report.instructions = static_cast<int>(placement.steps.size());
   report.reused_buffers = placement.reused;

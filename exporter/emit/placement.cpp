@@ -31,8 +31,12 @@ struct Uses {
 
 class Placer {
  public:
-  Placer(const ir::Graph& graph, const std::map<const ir::Node*, Candidates>& candidates)
-      : graph_(graph), candidates_(candidates), flat_(flatten(graph)), steps_(flat_.steps) {}
+  Placer(const ir::Graph& graph, const std::map<const ir::Node*, Candidates>& candidates,
+         const std::unordered_set<const ir::Node*>& in_place)
+      : graph_(graph),
+        candidates_(candidates),
+        flat_(flatten(graph, in_place)),
+        steps_(flat_.steps) {}
 
   Placement run() {
     find_uses();
@@ -291,8 +295,9 @@ class Placer {
 }  // namespace
 
 Placement place_values(const ir::Graph& graph,
-                       const std::map<const ir::Node*, Candidates>& candidates) {
-  return Placer(graph, candidates).run();
+                       const std::map<const ir::Node*, Candidates>& candidates,
+                       const std::unordered_set<const ir::Node*>& in_place) {
+  return Placer(graph, candidates, in_place).run();
 }
 
 bool is_late(const Placement& placement, const ir::Graph& graph, const ir::Value* value) {

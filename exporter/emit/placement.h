@@ -3,6 +3,7 @@
 #pragma once
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "taper/exporter/ir/graph.h"
@@ -59,9 +60,11 @@ struct Placement {
 /// Places the values of a legalized graph. A result reuses the buffer of an argument if nobody
 /// needs the argument afterwards and the kernels allow it. Some values must be copied: into a
 /// state, from a branch to its result, or to the next round of a loop. Such a value lies at its
-/// destination from the start if nobody reads the old value any more.
+/// destination from the start if nobody reads the old value any more. `in_place`: the nodes of
+/// write_into_place, which become no steps.
 Placement place_values(const ir::Graph& graph,
-                       const std::map<const ir::Node*, Candidates>& candidates);
+                       const std::map<const ir::Node*, Candidates>& candidates,
+                       const std::unordered_set<const ir::Node*>& in_place);
 
 /// Whether the number in `value` is read during a run. Otherwise it is read before the first step.
 bool is_late(const Placement& placement, const ir::Graph& graph, const ir::Value* value);

@@ -38,6 +38,8 @@ std::ostream& operator<<(std::ostream& out, const Report& r) {
       out << "   " << s.name << " in " << s.minimum << ".." << s.maximum;
     out << "\n    " << counted(m.instructions, "instruction") << ", " << counted(m.views, "view")
         << ", " << m.clones << " copies inserted, " << m.reused_buffers << " results in place";
+    if (m.concatenations_in_place > 0)
+      out << ", " << m.concatenations_in_place << " concatenations in place";
     if (m.states_in_place + m.states_copied > 0)
       out << ", " << m.states_in_place << " states written in place, " << m.states_copied
           << " copied";

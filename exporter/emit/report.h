@@ -22,6 +22,7 @@ struct MethodReport {
   std::map<std::string, int> operators;  ///< instructions by operator
   int instructions = 0, views = 0, clones = 0;
   int reused_buffers = 0;  ///< results that overwrite an argument
+  int concatenations_in_place = 0;
   int states_in_place = 0, states_copied = 0;
   // at the maximum of every symbol
   int64_t activation_bytes = 0;   ///< the bytes of the plan

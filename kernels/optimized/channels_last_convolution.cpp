@@ -26,10 +26,11 @@ constexpr index_t most_chunk = 384;  // pixels
 struct Plan {
   Correlation c;
   bool is_depthwise, pads, packs;
-  index_t bands;  // of an image's rows
-  index_t parts;  // of a group's channels; of all channels if depthwise
-  index_t chunk;  // pixels whose inputs stay in the nearest caches
-  index_t pixel;  // from one pixel of the input, or of the copy, to the next one
+  index_t bands;     // of an image's rows
+  index_t parts;     // of a group's channels; of all channels if depthwise
+  index_t chunk;     // pixels whose inputs stay in the nearest caches
+  index_t pixel;     // from one pixel of the input, or of the copy, to the next one
+  index_t to_pixel;  // the same of the result
   index_t slots, bytes_per_slot, packed_bytes, shared_bytes;
   size_t scratch_bytes() const {
     return static_cast<size_t>(shared_bytes + slots * bytes_per_slot);
@@ -140,7 +141,6 @@ struct Convolution {
   ImageFinish finish;
   float* out;
 
-  index_t out_channels() const { return plan.c.groups * plan.c.outputs; }
   index_t in_channels() const { return plan.c.groups * plan.c.inputs; }
 };
 
@@ -197,7 +197,7 @@ void run_chunk(const Convolution& v, const float* rows, index_t group, index_t f
     const index_t vectors = ceil_div(s.columns, v.tiles.lanes),
                   tiles = ceil_div(count, v.tiles.pixels[vectors - 1]);
     s.vector_step = v.tiles.lanes == panel_width ? weight.panel_floats() : v.tiles.lanes;
-    s.to_pixel = v.out_channels();
+    s.to_pixel = p.to_pixel;
     for (index_t k = 0; k == 0 || k < depth; k += gemm_depth_block) {
       s.depth = smaller(gemm_depth_block, depth - k), s.first = k;
       s.offsets = v.offsets == nullptr ? nullptr : v.offsets + k;
@@ -240,8 +240,7 @@ void run_dense(const Convolution& v, std::byte* slots, const Threads* threads) {
         for (index_t i = 0; i < chunks; ++i) {
           const index_t first = part_begin(count, chunks, i),
                         last = part_begin(count, chunks, i + 1);
-          run_chunk(v, rows, group, first, last, begin, end,
-                    v.out + (pixel0 + first) * v.out_channels());
+          run_chunk(v, rows, group, first, last, begin, end, v.out + (pixel0 + first) * p.to_pixel);
           v.finish.finish_pixels(pixel0 + first, last - first, group * c.outputs + begin,
                                  end - begin);
         }
@@ -266,7 +265,7 @@ void run_depthwise(const Convolution& v, const Threads* threads) {
     r.stride = c.stride[2], r.padding = c.padding[2], r.dilation = c.dilation[2];
     r.width = c.in[2], r.result_width = c.out[2];
     r.weight = PackedMatrix{v.weight, c.taps()}.at(begin, 0);
-    r.channels = end - begin, r.to_pixel = c.groups;
+    r.channels = end - begin, r.to_pixel = p.to_pixel;
     r.finish = v.finish.from_channel(begin);
     const float* from = v.input + image * c.in_plane() * c.groups + begin;
     const index_t last = part_begin(c.out[1], p.bands, band + 1);
@@ -278,7 +277,7 @@ void run_depthwise(const Convolution& v, const Threads* threads) {
         r.row_steps[i] = inside ? c.groups : 0;
       }
       const index_t pixel = (image * c.out[1] + y) * c.out[2];
-      r.to = v.out + pixel * c.groups + begin;
+      r.to = v.out + pixel * p.to_pixel + begin;
       v.tiles.depthwise_row(r);
       v.finish.finish_pixels(pixel, c.out[2], begin, end - begin);
     }
@@ -312,7 +311,7 @@ void pack_weights(const Microkernels& kernels, const Plan& p, In weight, float* 
 template <CpuLevel level>
 Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints stride,
               Ints padding, Ints dilation, int64_t groups, ViewList<const float>, Ints program,
-              Span<const double> constants, View<float> out) {
+              Span<const double> constants, portable::Pixels out) {
   const Correlation c = portable::image_correlation(input.shape(), out.shape(), weight.shape(),
                                                     stride, padding, dilation, groups);
   if (!portable::is_countable(c))
@@ -324,13 +323,13 @@ Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints
     return context.fail(Error::not_supported,
                         TAPER_TEXT("the rows below a kernel have more than 2^31 elements"));
   context.need_scratch(plan.scratch_bytes());
-  return Error::ok;
+  return portable::take_pixel_step(context, out, plan.to_pixel);
 }
 
 template <CpuLevel level>
 Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bias, Ints, Ints, Ints,
           int64_t, ViewList<const float> others, Ints program, Span<const double> constants,
-          View<float> out) {
+          portable::Pixels out) {
   const Correlation& c = plan.c;
   std::byte* scratch = static_cast<std::byte*>(context.scratch);
   Convolution v{pixel_tiles<level>(),
@@ -338,7 +337,7 @@ Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bia
                 input.data(),
                 weight.data(),
                 nullptr,
-                image_finish<level>(bias, others, program, constants, out),
+                image_finish<level>(bias, others, program, constants, out, plan.to_pixel),
                 out.data()};
   if (plan.packs) {
     pack_weights(microkernels<level>(), plan, weight, reinterpret_cast<float*>(scratch),

@@ -2,6 +2,7 @@
 #pragma once
 #include "taper/kernels/optimized/fused_pointwise.h"
 #include "taper/kernels/optimized/pixel_tiles.h"
+#include "taper/kernels/portable/image_program.h"
 
 namespace taper::optimized {
 
@@ -10,11 +11,7 @@ namespace taper::optimized {
 struct ImageFinish {
   Finish in_registers;
   portable::fused::RunProgram run_program = nullptr;  ///< nullptr: `in_registers` is all
-  Span<const int64_t> program;
-  Span<const double> constants;
-  portable::fused::ProgramInputs inputs{};
-  float* out = nullptr;
-  index_t out_channels = 0;
+  portable::fused::ProgramOverPixels program;
 
   /// `bias` from a channel on.
   Finish from_channel(index_t channel) const {
@@ -24,12 +21,7 @@ struct ImageFinish {
   }
   /// Runs the program for some channels of `count` pixels, which lie one behind the other.
   void finish_pixels(index_t pixel, index_t count, index_t channel, index_t channels) const {
-    if (run_program == nullptr) return;
-    const index_t all = out_channels;
-    if (channels == all)
-      return run_program(program, constants, inputs, pixel * all, (pixel + count) * all, out);
-    for (index_t i = pixel; i < pixel + count; ++i)
-      run_program(program, constants, inputs, i * all + channel, i * all + channel + channels, out);
+    if (run_program != nullptr) program.run(run_program, pixel, count, channel, channel + channels);
   }
 };
 
@@ -41,18 +33,15 @@ inline bool runs_program(Span<const int64_t> program, Span<const double> constan
 template <CpuLevel level>
 ImageFinish image_finish(Maybe<View<const float>> bias, ViewList<const float> others,
                          Span<const int64_t> program, Span<const double> constants,
-                         View<float> out) {
+                         portable::Pixels out, index_t to_pixel) {
   ImageFinish f;
   f.in_registers.bias = bias ? bias->data() : nullptr;
-  f.program = program, f.constants = constants;
-  f.out = out.data(), f.out_channels = out.size(3);
   if (const Bounds bounds = bounds_of(program, constants); bounds.present) {
     f.in_registers.is_bounded = true;
     f.in_registers.low = bounds.low, f.in_registers.high = bounds.high;
   } else if (!program.empty()) {
     f.run_program = program_runner<level>();
-    f.inputs.add(out.data(), false);
-    for (index_t i = 0; i < others.count; ++i) f.inputs.add(others[i]);
+    f.program = portable::program_over(program, constants, others, out, to_pixel);
   }
   return f;
 }

@@ -21,6 +21,7 @@ constexpr index_t most_chunk = 96, least_chunk = 24;  // tiles
 struct Plan {
   index_t batch, height, width, inputs;  // of the input
   index_t out_height, out_width, outputs;
+  index_t to_pixel;  // from one pixel of the result to the next one
   index_t pad_y, pad_x;
   WinogradTiles tiles;  // of an image
   index_t bands;        // of an image's tiles
@@ -65,6 +66,7 @@ struct Winograd {
   const float* input;
   const float* weight;  // in winograd_panels
   ImageFinish finish;
+  float* out;
 };
 
 // Bᵀ d B for the tiles [first, last) of an image.
@@ -120,13 +122,13 @@ void transform_outputs(const Winograd& v, const float* sums, index_t image, inde
   WinogradOutput w;
   w.from_place = p.chunk * v.tiles.columns();
   w.channels = columns;
-  w.to_pixel = p.outputs, w.to_row = p.out_width * p.outputs;
+  w.to_pixel = p.to_pixel, w.to_row = p.out_width * p.to_pixel;
   w.finish = v.finish.from_channel(channel);
   for (index_t t = first; t < last; ++t, sums += v.tiles.columns()) {
     const index_t y = 2 * (t / p.tiles.columns), x = 2 * (t % p.tiles.columns);
     w.rows = smaller(2, p.out_height - y), w.columns = smaller(2, p.out_width - x);
     w.from = sums;
-    w.to = v.finish.out + ((image * p.out_height + y) * p.out_width + x) * p.outputs + channel;
+    w.to = v.out + ((image * p.out_height + y) * p.out_width + x) * p.to_pixel + channel;
     v.transforms.output(w);
   }
 }
@@ -178,7 +180,7 @@ void run_tasks(const Winograd& v, std::byte* scratch, const Threads* threads) {
 
 template <CpuLevel level>
 Error prepare(Context& context, Plan& p, In input, In weight, Maybe<In>, Ints padding,
-              ViewList<const float>, Ints, Span<const double>, View<float> out) {
+              ViewList<const float>, Ints, Span<const double>, portable::Pixels out) {
   p = Plan{};
   p.batch = input.size(0), p.height = input.size(1), p.width = input.size(2);
   p.inputs = input.size(3);
@@ -207,20 +209,21 @@ Error prepare(Context& context, Plan& p, In input, In weight, Maybe<In>, Ints pa
   p.packed_bytes =
       p.packs ? bytes_of_floats(winograd_places * p.panels(nullptr).matrix_floats()) : 0;
   context.need_scratch(p.scratch_bytes());
-  return Error::ok;
+  return portable::take_pixel_step(context, out, p.to_pixel);
 }
 
 template <CpuLevel level>
 Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bias, Ints,
           ViewList<const float> others, Ints program, Span<const double> constants,
-          View<float> out) {
+          portable::Pixels out) {
   std::byte* scratch = static_cast<std::byte*>(context.scratch);
   Winograd v{pixel_tiles<level>(),
              winograd_transforms<level>(),
              plan,
              input.data(),
              weight.data(),
-             image_finish<level>(bias, others, program, constants, out)};
+             image_finish<level>(bias, others, program, constants, out, plan.to_pixel),
+             out.data()};
   if (plan.packs) {
     float* packed = reinterpret_cast<float*>(scratch);
     parallel_for(context.threads, ceil_div(plan.outputs, panel_width), [&](index_t panel) {

@@ -1,7 +1,6 @@
 // taper::convolution: two spatial dimensions, channels last, and a program of pointwise operators
 // behind it. The bits are those of convolution's portable kernel.
-#include "taper/kernels/portable/channels_last.h"
-#include "taper/kernels/portable/fused_pointwise.h"
+#include "taper/kernels/portable/image_program.h"
 #include "taper/kernels/portable/widened.h"
 #include "taper/kernels/shapes/channels_last.h"
 
@@ -69,35 +68,39 @@ void pixel(const Correlation& c, const Weights& w, const float* image, const flo
   for (int o = 0; o < count; ++o) to[o] = sum[o];
 }
 
-Error prepare(Context&, Correlation& c, In input, In weight, Maybe<In>, Ints stride, Ints padding,
-              Ints dilation, int64_t groups, ViewList<const float>, Ints, Span<const double>,
-              View<float> out) {
-  c = image_correlation(input.shape(), out.shape(), weight.shape(), stride, padding, dilation,
-                        groups);
-  return Error::ok;
+struct Plan {
+  Correlation c;
+  index_t to_pixel;  // from one pixel of the result to the next one
+};
+
+Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints stride,
+              Ints padding, Ints dilation, int64_t groups, ViewList<const float>, Ints,
+              Span<const double>, Pixels out) {
+  plan.c = image_correlation(input.shape(), out.shape(), weight.shape(), stride, padding, dilation,
+                             groups);
+  return take_pixel_step(context, out, plan.to_pixel);
 }
 
-Error run(Context& context, const Correlation& c, In input, In weight, Maybe<In> bias, Ints, Ints,
-          Ints, int64_t, ViewList<const float> others, Ints program, Span<const double> constants,
-          View<float> out) {
-  const index_t all = c.groups * c.outputs, row = c.out[2] * all;
+Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bias, Ints, Ints, Ints,
+          int64_t, ViewList<const float> others, Ints program, Span<const double> constants,
+          Pixels out) {
+  const Correlation& c = plan.c;
+  const index_t all = c.groups * c.outputs;
   const Weights w{weight.data(), c.inputs * c.taps(), weight.layout() != Layout::dense};
-  fused::ProgramInputs inputs;
-  inputs.add(out.data(), false);
-  for (index_t i = 0; i < others.count; ++i) inputs.add(others[i]);
+  const auto finish = program_over(program, constants, others, out, plan.to_pixel);
   parallel_for(context.threads, c.batch * c.out[1], [&](index_t task) {
     const float* image = input.data() + task / c.out[1] * c.in_plane() * c.groups * c.inputs;
     for (index_t x = 0; x < c.out[2]; ++x)
       for (index_t first = 0; first < all; first += channels) {
         const int count = static_cast<int>(all - first < channels ? all - first : channels);
         const bool shared = first / c.outputs == (first + count - 1) / c.outputs;
-        (shared ? pixel<true> : pixel<false>)(c, w, image, bias ? bias->data() : nullptr,
-                                              task % c.out[1], x, first, count,
-                                              out.data() + task * row + x * all + first);
+        (shared ? pixel<true>
+                : pixel<false>)(c, w, image, bias ? bias->data() : nullptr, task % c.out[1], x,
+                                first, count,
+                                out.data() + (task * c.out[2] + x) * plan.to_pixel + first);
       }
     if (!program.empty())
-      fused::run_portable_program(program, constants, inputs, task * row, (task + 1) * row,
-                                  out.data());
+      finish.run(fused::run_portable_program, task * c.out[2], c.out[2], 0, all);
   });
   return Error::ok;
 }

@@ -172,4 +172,29 @@ using RunProgram = void (*)(Span<const int64_t> program, Span<const double> cons
                             const ProgramInputs& inputs, index_t begin, index_t end, float* out);
 extern const RunProgram run_portable_program;
 
+/// A program behind an operator that gives an image with channels last. It reads what the operator
+/// has stored, and overwrites it.
+struct ProgramOverPixels {
+  Span<const int64_t> program;
+  Span<const double> constants;
+  ProgramInputs inputs{};  ///< first the image itself, then dense ones of its sizes and numbers
+  float* image = nullptr;
+  index_t channels = 0;  ///< of a pixel
+  index_t to_pixel = 0;  ///< from one pixel of the image to the next one
+
+  /// For the channels [first, last) of `count` pixels, which lie one behind the other.
+  void run(RunProgram run_program, index_t pixel, index_t count, index_t first,
+           index_t last) const {
+    if (last - first == channels && to_pixel == channels)
+      return run_program(program, constants, inputs, pixel * channels, (pixel + count) * channels,
+                         image);
+    ProgramInputs shifted = inputs;
+    for (index_t i = pixel; i < pixel + count; ++i) {
+      float* const to = image + i * (to_pixel - channels);  // to[i * channels]: its first channel
+      shifted.data[0] = to;
+      run_program(program, constants, shifted, i * channels + first, i * channels + last, to);
+    }
+  }
+};
+
 }  // namespace taper::portable::fused

@@ -1,5 +1,5 @@
 // taper::winograd_convolution: each sum runs over the input channels in their order.
-#include "taper/kernels/portable/fused_pointwise.h"
+#include "taper/kernels/portable/image_program.h"
 #include "taper/kernels/portable/widened.h"
 #include "taper/kernels/portable/winograd.h"
 #include "taper/kernels/shapes/channels_last.h"
@@ -10,7 +10,9 @@ namespace {
 using In = View<const float>;
 using Ints = Span<const int64_t>;
 
-struct Plan {};
+struct Plan {
+  index_t to_pixel;  // from one pixel of the result to the next one
+};
 
 /// Bᵀ d B of the inputs below one tile, for one channel.
 void transform_input(const In& image, index_t batch, index_t y, index_t x, index_t channel,
@@ -40,7 +42,8 @@ void filter_at(const In& weight, index_t output, index_t input, float (&to)[wino
 
 /// The tile's results for `count` channels from `first` on.
 void run_tile(In input, In weight, const float* bias, index_t pad_y, index_t pad_x, index_t batch,
-              index_t tile_y, index_t tile_x, index_t first, int count, View<float> out) {
+              index_t tile_y, index_t tile_x, index_t first, int count, index_t to_pixel,
+              Pixels out) {
   float sum[panel_width][winograd_places] = {}, in[winograd_places], filter[winograd_places];
   for (index_t c = 0; c < input.size(3); ++c) {
     transform_input(input, batch, 2 * tile_y - pad_y, 2 * tile_x - pad_x, c, in);
@@ -62,26 +65,23 @@ void run_tile(In input, In weight, const float* bias, index_t pad_y, index_t pad
       for (index_t j = 0; j < 2; ++j) {
         const index_t y = 2 * tile_y + i, x = 2 * tile_x + j;
         if (y >= out.size(1) || x >= out.size(2)) continue;
-        out.data()[((batch * out.size(1) + y) * out.size(2) + x) * out.size(3) + first + o] =
+        out.data()[((batch * out.size(1) + y) * out.size(2) + x) * to_pixel + first + o] =
             pair[j] + (bias != nullptr ? bias[first + o] : 0.0f);
       }
     }
   }
 }
 
-Error prepare(Context&, Plan&, In, In, Maybe<In>, Ints, ViewList<const float>, Ints,
-              Span<const double>, View<float>) {
-  return Error::ok;
+Error prepare(Context& context, Plan& plan, In, In, Maybe<In>, Ints, ViewList<const float>, Ints,
+              Span<const double>, Pixels out) {
+  return take_pixel_step(context, out, plan.to_pixel);
 }
 
-Error run(Context& context, const Plan&, In input, In weight, Maybe<In> bias, Ints padding,
-          ViewList<const float> others, Ints program, Span<const double> constants,
-          View<float> out) {
-  const index_t channels = out.size(3), row = out.size(2) * channels;
+Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bias, Ints padding,
+          ViewList<const float> others, Ints program, Span<const double> constants, Pixels out) {
+  const index_t channels = out.size(3), row = out.size(2);
   const WinogradTiles tiles = winograd_tiles(out.size(1), out.size(2));
-  fused::ProgramInputs inputs;
-  inputs.add(out.data(), false);
-  for (index_t i = 0; i < others.count; ++i) inputs.add(others[i]);
+  const auto finish = program_over(program, constants, others, out, plan.to_pixel);
   parallel_for(context.threads, out.size(0) * tiles.rows, [&](index_t task) {
     const index_t batch = task / tiles.rows, y = task % tiles.rows;
     for (index_t x = 0; x < tiles.columns; ++x)
@@ -89,12 +89,11 @@ Error run(Context& context, const Plan&, In input, In weight, Maybe<In> bias, In
         const index_t rest = channels - first;
         run_tile(input, weight, bias ? bias->data() : nullptr, padding[0],
                  padding[padding.size() - 1], batch, y, x, first,
-                 static_cast<int>(rest < panel_width ? rest : panel_width), out);
+                 static_cast<int>(rest < panel_width ? rest : panel_width), plan.to_pixel, out);
       }
     if (program.empty()) return;
-    const index_t begin = batch * out.size(1) + 2 * y,
-                  end = begin + (2 * y + 2 <= out.size(1) ? 2 : 1);
-    fused::run_portable_program(program, constants, inputs, begin * row, end * row, out.data());
+    const index_t first = batch * out.size(1) + 2 * y, rows = 2 * y + 2 <= out.size(1) ? 2 : 1;
+    finish.run(fused::run_portable_program, first * row, rows * row, 0, channels);
   });
   return Error::ok;
 }

@@ -190,6 +190,83 @@ TEST(emit, does_not_overwrite_a_row_that_every_row_reads) {
   EXPECT_EQ(report.reused_buffers, 0);
 }
 
+/// Constants of random elements, and the lines that declare them.
+struct Weights {
+  ir::Payloads payloads;
+  std::string lines;
+  void add(const std::string& name, const std::vector<int64_t>& sizes) {
+    const Tensor t = random_tensor(sizes, static_cast<unsigned>(payloads.size()) + 7);
+    const auto payload = ir::Payload::from<float>(t.to_vector<float>(), sizes);
+    std::string shape;
+    for (const int64_t size : sizes) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
+    payloads[ir::digest(*payload)] = payload;
+    lines += "constant \"" + name + "\" = %" + name + ": f32[" + shape + "] " +
+             ir::digest(*payload) + "\n";
+  }
+};
+
+/// Four convolutions of one image with channels last, of 5, 17, 16 and 3 channels, in this order:
+/// bounds in registers, a program that reads %x, a depthwise one, and Winograd's.
+std::string four_convolutions(Weights& w) {
+  w.add("a", {5, 16, 3, 3}), w.add("ab", {5}), w.add("b", {17, 16, 1, 1}),
+      w.add("c", {16, 1, 3, 3});
+  w.add("d", {3, 16, 3, 3}), w.add("e", {8, 41, 1, 1}), w.add("f", {4, 5, 1, 1});
+  const auto convolution = [](const std::string& weight, const std::string& bias, int padding,
+                              int groups, const std::string& rest) {
+    const std::string pad = std::to_string(padding);
+    return "taper::convolution(%x, %" + weight + ", " + bias + ", [1, 1], [" + pad + ", " + pad +
+           "], [1, 1], " + std::to_string(groups) + ", " + rest + ")\n";
+  };
+  return "graph forward\nsymbol n in [1, 3]\ninput \"x\" = %x: f32[n, 7, 6, 16]\n" + w.lines +
+         "%p: f32[n, 7, 6, 5] = " + convolution("a", "%ab", 1, 1, "[], [8, 0, 0, 0, 0], []") +
+         "%q: f32[n, 7, 6, 17] = " + convolution("b", "none", 0, 1, "[], [21, 0, 0, 0, 0], []") +
+         "%r: f32[n, 7, 6, 16] = " +
+         convolution("c", "none", 1, 16, "[%x], [0, 0, 0, 1, 0, 17, 0, 2, 0, 0], []") +
+         "%s: f32[n, 7, 6, 3] = taper::winograd_convolution(%x, %d, none, [1, 1], [], [], [])\n";
+}
+constexpr char product_of_all[] =
+    "%y: f32[n, 7, 6, 8] = taper::convolution(%all, %e, none, [1, 1], [0, 0], [1, 1], 1, [], [], "
+    "[])\noutput \"y\" = %y\nbind n = extent 0 of input 0\n";
+
+TEST(emit, lets_convolutions_write_their_channels_beside_each_other) {
+  Weights w;
+  const std::string text = four_convolutions(w) +
+                           "%all: f32[n, 7, 6, 41] = cat([%q, %p, %s, %r], -1)\n" + product_of_all;
+  const MethodReport report = expect_runs_like_eager(text,
+                                                     {{random_tensor({2, 7, 6, 16}, 1)},
+                                                      {random_tensor({3, 7, 6, 16}, 2)},
+                                                      {random_tensor({1, 7, 6, 16}, 3)}},
+                                                     w.payloads);
+  EXPECT_EQ(report.concatenations_in_place, 1);
+  EXPECT_EQ(report.instructions, 5) << "the concatenation needs none";
+  EXPECT_EQ(report.clones, 0);
+}
+
+TEST(emit, copies_what_cannot_lie_in_a_concatenation) {
+  const std::string cat = " = cat([%p, %q, %r, %s], 3)\n", all = "%all: f32[n, 7, 6, 41]" + cat;
+  const std::string rest = all + product_of_all;
+  for (const std::string& lines :
+       {"%t: f32[n, 7, 6, 4] = taper::convolution(%p, %f, none, [1, 1], [0, 0], [1, 1], 1, [], [], "
+        "[])\noutput \"t\" = %t\n" +
+            rest,                      // wants it dense
+        "output \"p\" = %p\n" + rest,  // is given to the caller
+        "%v: f32[n, 42, 17] = view(%q, [n, 42, 17])\n"
+        "%u: f32[n, 42, 17] = relu(%v)\noutput \"u\" = %u\n" +
+            rest,  // is seen in another shape
+        "%two: f32[n, 7, 6, 41]" + cat + "output \"two\" = %two\n" + rest,  // can lie in one only
+        std::string("%two: f32[n, 7, 6, 10] = cat([%p, %p], -1)\noutput \"two\" = %two\n") + rest,
+        std::string("%t: f32[n, 7, 6, 5] = neg(%p)\n"  // no kernel for rows
+                    "%all: f32[n, 7, 6, 41] = cat([%t, %q, %r, %s], -1)\n") +
+            product_of_all}) {
+    Weights w;
+    const std::string text = four_convolutions(w) + lines;
+    const MethodReport report =
+        expect_runs_like_eager(text, {{random_tensor({2, 7, 6, 16}, 1)}}, w.payloads);
+    const bool has_another = lines.find("%two") != std::string::npos;
+    EXPECT_EQ(report.concatenations_in_place, has_another ? 1 : 0) << text;
+  }
+}
+
 /// A random graph over square matrices, with views, states, outputs in the middle, and dead ends.
 std::string random_graph(unsigned seed, bool symbolic) {
   std::mt19937 random(seed);
