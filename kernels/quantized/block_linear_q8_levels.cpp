@@ -134,6 +134,7 @@ TAPER_BLOCK_LINEAR(avx512_vnni, with_implied(CpuFeature::avx512_vnni))
 #else
 TAPER_BLOCK_LINEAR(neon, {})
 TAPER_BLOCK_LINEAR(dotprod, CpuFeature::dotprod)
+TAPER_BLOCK_LINEAR(i8mm, (CpuFeatures{CpuFeature::dotprod, CpuFeature::i8mm}))
 #endif
 
 }  // namespace taper::quantized

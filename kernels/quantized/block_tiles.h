@@ -45,6 +45,6 @@ struct BlockTiles {
 
 extern const BlockTiles block_tiles_avx2, block_tiles_avx_vnni, block_tiles_avx512,
     block_tiles_avx512_vnni;
-extern const BlockTiles block_tiles_neon, block_tiles_dotprod;
+extern const BlockTiles block_tiles_neon, block_tiles_dotprod, block_tiles_i8mm;
 
 }  // namespace taper::quantized

@@ -38,7 +38,7 @@ struct ByteTiles {
 };
 
 extern const ByteTiles byte_tiles_avx2, byte_tiles_avx_vnni, byte_tiles_avx512_vnni;
-extern const ByteTiles byte_tiles_neon, byte_tiles_dotprod;
+extern const ByteTiles byte_tiles_neon, byte_tiles_dotprod, byte_tiles_i8mm;
 
 }  // namespace taper::quantized
 
@@ -48,5 +48,7 @@ extern const ByteTiles byte_tiles_neon, byte_tiles_dotprod;
   macro(avx2, with_implied(CpuFeature::avx2)) macro(avx_vnni, with_implied(CpuFeature::avx_vnni)) \
       macro(avx512_vnni, with_implied(CpuFeature::avx512_vnni))
 #elif TAPER_TILES_ARM64
-#define TAPER_OF_BYTE_TILES(macro) macro(neon, {}) macro(dotprod, CpuFeature::dotprod)
+#define TAPER_OF_BYTE_TILES(macro)                    \
+  macro(neon, {}) macro(dotprod, CpuFeature::dotprod) \
+      macro(i8mm, (CpuFeatures{CpuFeature::dotprod, CpuFeature::i8mm}))
 #endif

@@ -34,11 +34,16 @@
 #if TAPER_TILES_ARM64
 #ifdef __clang__
 #define TAPER_DOTPROD "dotprod"
+#define TAPER_I8MM "dotprod,i8mm"
 #else
 #define TAPER_DOTPROD "arch=armv8.2-a+dotprod"
+#define TAPER_I8MM "arch=armv8.2-a+dotprod+i8mm"
 #endif
 /// Adds products of signed bytes: four for each sum. Old compilers know the intrinsic only if all
 /// of the source may use it.
 #define TAPER_ADD_DOT_PRODUCTS(sum, a, b) \
   __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b))
+/// Adds products of two rows of eight signed bytes with two others: sum[2 i + j] += a[i] b[j].
+#define TAPER_ADD_MATRIX_PRODUCTS(sum, a, b) \
+  __asm__("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b))
 #endif
