@@ -37,7 +37,8 @@ std::optional<Shape> whole_shape(const ir::Type& type, const ir::Payload& payloa
 /// every record that a loader of the target may choose can read the same layout. Halves are not
 /// stored as f32.
 const Packing* packing_of(const ir::Node& call, size_t i, Layout from,
-                          const target::Candidates& candidates) {
+                          const target::Candidates& candidates,
+                          const target::KernelTable& kernels) {
   if (candidates.records.empty()) return nullptr;
   const Packing* first = target::packing_of(*candidates.records.front(), call, i, from);
   if (first == nullptr || is_in_halves(from) != is_in_halves(first->layout) ||
@@ -47,7 +48,10 @@ const Packing* packing_of(const ir::Node& call, size_t i, Layout from,
     const Packing* own = target::packing_of(*k, call, i, from);
     return own != nullptr && own->layout == first->layout;
   });
-  return all_read ? first : nullptr;
+  if (!all_read) return nullptr;
+  const Packing* elsewhere =
+      first->bytes == nullptr ? kernels.asked_elsewhere(call, i, *first) : nullptr;
+  return elsewhere != nullptr ? elsewhere : first;
 }
 
 }  // namespace
@@ -88,9 +92,9 @@ void ConstantLayouts::add(const ir::Graph& graph) {
         const auto* tensor = std::get_if<ir::Value*>(&node.arguments[i]);
         const auto constant = tensor != nullptr ? constant_of(*tensor) : std::nullopt;
         const Packing* packing =
-            constant
-                ? packing_of(node, i, tables_.constants()[*constant].payload->layout, candidates)
-                : nullptr;
+            constant ? packing_of(node, i, tables_.constants()[*constant].payload->layout,
+                                  candidates, kernels_)
+                     : nullptr;
         ir::for_each_value(node.arguments[i], [&](const ir::Value* v) { add_value(v, packing); });
       }
     }

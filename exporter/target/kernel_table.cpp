@@ -124,6 +124,17 @@ Candidates KernelTable::candidates(const ir::Node& call) const {
   return c;
 }
 
+const Packing* KernelTable::asked_elsewhere(const ir::Node& call, size_t i,
+                                            const Packing& read) const {
+  if (!target_.is_foreign) return nullptr;
+  for (const Kernel* k : target_.linked_kernels()) {
+    if (k->op != call.op || !fits(*k, call)) continue;
+    const Packing* p = packing_of(*k, call, i, read.from);
+    if (p != nullptr && p->layout == read.layout && p->bytes != nullptr) return p;
+  }
+  return nullptr;
+}
+
 bool KernelTable::runs(const ir::Node& call) const {
   return std::ranges::any_of(candidates(call).records,
                              [&](const Kernel* k) { return target_.has.has(k->needs); });

@@ -47,6 +47,11 @@ class KernelTable {
   explicit KernelTable(const Target& target);
 
   Candidates candidates(const ir::Node& call) const;
+  /// How argument `i` of a call is packed for records of a foreign target, which are not linked
+  /// here. Layouts depend on no processor, so those records ask for what the records of this
+  /// architecture ask for. `read`: how the linked records of the target read the argument. nullptr:
+  /// the target is not foreign, or nothing asks.
+  const Packing* asked_elsewhere(const ir::Node& call, size_t i, const Packing& read) const;
   /// Whether every machine of the target has a kernel for a call.
   bool runs(const ir::Node& call) const;
   /// All that calls may take, in the order of preference.

@@ -47,6 +47,13 @@ bool is_linked([[maybe_unused]] const Named& target) {
   return !target.may_have.has(Feature::avx2);
 #endif
 }
+bool is_of_another_architecture([[maybe_unused]] const Named& target) {
+#if defined(__aarch64__)
+  return false;
+#else
+  return target.may_have.has(Feature::dotprod);
+#endif
+}
 
 }  // namespace
 
@@ -69,13 +76,19 @@ Target::Target(const std::string& wanted) {
     throw ExportError("this exporter has no kernels of " + wanted + "; export on x86-64");
   name = at->name, kernel_sets = at->kernel_sets;
   has = at->has, may_have = at->may_have, memory_bytes = at->memory_bytes;
+  is_foreign = is_of_another_architecture(*at);
 }
 
-std::vector<const Kernel*> Target::kernels() const {
+std::vector<const Kernel*> Target::linked_kernels() const {
   std::vector<const Kernel*> kernels = eager::added_kernels();
   for (const eager::NamedKernelSet& set : eager::kernel_sets())
     if (std::ranges::find(kernel_sets, set.name) != kernel_sets.end())
       kernels.insert(kernels.end(), set.kernels.begin(), set.kernels.end());
+  return kernels;
+}
+
+std::vector<const Kernel*> Target::kernels() const {
+  std::vector<const Kernel*> kernels = linked_kernels();
   std::erase_if(kernels, [&](const Kernel* k) { return !may_have.has(k->needs); });
   return kernels;
 }

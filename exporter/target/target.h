@@ -27,11 +27,15 @@ struct Target {
                                           "portable"};  ///< faster ones first
   CpuFeatures has;                                      ///< what every such machine offers
   CpuFeatures may_have;                                 ///< what some offer
+  /// Of another architecture than this exporter, which links none of its records with vectors.
+  bool is_foreign = false;
   /// What activations, inputs and outputs of a method and all states may take; 0: not limited.
   int64_t memory_bytes = 0;
 
   /// What a loader there may take, in the order of preference; those of users' operators first.
   std::vector<const Kernel*> kernels() const;
+  /// All that this exporter links, those of its own architecture, too.
+  std::vector<const Kernel*> linked_kernels() const;
 };
 
 }  // namespace taper

@@ -2,6 +2,7 @@
 // weights file.
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -10,6 +11,8 @@
 #include "taper/exporter/exporter.h"
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/runtime/extension/module/module.h"
+#include "taper/runtime/program/format.h"
+#include "taper/schema/program_generated.h"
 #include "taper/tests/support/blocks.h"
 #include "taper/tests/support/data.h"
 #include "taper/tests/support/throw_message.h"
@@ -89,6 +92,35 @@ TEST_P(BlockWeights, give_the_bits_of_eager_however_they_lie) {
 INSTANTIATE_TEST_SUITE_P(formats, BlockWeights,
                          testing::Values(Layout::q4_0, Layout::q4_1, Layout::q5_1, Layout::q8_0,
                                          Layout::q4_k, Layout::q6_k, Layout::iq3_s, Layout::mxfp4));
+
+/// The layouts of constants in a program for a target.
+std::vector<Layout> stored_layouts(const std::string& target, bool exact) {
+  Tensor w = ir::tensor_of(tests::random_blocks(Layout::q4_0, {words, width}));
+  w.set_name("w");
+  Exporter exporter;
+  exporter.method("forward", [&](const Tensor& x) { return eager::linear(x, w); },
+                  {input("x", {4, width})});
+  ExportOptions options;
+  options.exact = exact, options.quiet = true, options.target = Target(target);
+  const std::vector<std::byte> bytes = exporter.write(options);
+  std::vector<Layout> layouts;
+  FileHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (const auto* constant :
+       *format::GetProgram(bytes.data() + header.metadata_offset)->constants())
+    for (const auto* encoding : *constant->encodings())
+      layouts.push_back(static_cast<Layout>(encoding->layout()));
+  return layouts;
+}
+
+// Records with NEON are not linked on another architecture, and ask for the same panels.
+TEST(block_weights, are_packed_for_targets_of_another_architecture) {
+  for (const bool exact : {true, false})
+    for (const char* target : {"arm64", "host"})
+      EXPECT_THAT(stored_layouts(target, exact), testing::Contains(Layout::q4_0_panels))
+          << target << exact;
+  EXPECT_THAT(stored_layouts("cortex-m3", false), testing::Contains(Layout::q4_0));
+}
 
 TEST(block_weights, are_tensors_that_eager_reads_and_never_writes) {
   const auto payload = tests::random_blocks(Layout::q4_1, {4, 64});
