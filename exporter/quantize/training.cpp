@@ -49,19 +49,22 @@ struct QatModel::Norm {
     sizes[0] = channels.size(0);
     return channels.reshape(sizes);
   }
-  Tensor folded_weight() const { return weight * spread(factor(), weight.rank()); }
+  Tensor folded_weight(bool of_batch) const {
+    return weight * spread(of_batch ? factor_of_batch() : factor(), weight.rank());
+  }
   Tensor folded_bias() const {
     const Tensor centre = bias.defined() ? bias - mean : mean * -1.0;
     return beta.defined() ? centre * factor() + beta : centre * factor();
   }
-  /// What the batch norm of a batch multiplies the convolution's result with: 1 / factor. A channel
-  /// whose factor is 0 has the weight 0.
-  Tensor inverse_factor() const {
+  /// Channels whose factor is 0, such as those of a batch norm that begins with gamma = 0.
+  Tensor is_hidden() const {
     constexpr double least = 1e-12;
-    const Tensor f = factor(), is_zero = eager::lt(eager::abs(f), least);
-    // the gradient of 1 / 0 would be NaN, although nobody reads the result
-    return eager::where(is_zero, eager::zeros_like(f),
-                        1.0 / eager::where(is_zero, eager::ones_like(f), f));
+    return eager::lt(eager::abs(factor()), least);
+  }
+  /// The factor while the norm of a batch follows. A hidden channel must be seen: its statistics
+  /// move, and its gamma learns.
+  Tensor factor_of_batch() const {
+    return eager::where(is_hidden(), eager::rsqrt(variance + source.eps), factor());
   }
   void see(const Tensor& t) {
     const eager::NoGrad guard;
@@ -363,10 +366,10 @@ void QatModel::build_batch_graph() {
                                        conv->module);
     };
     Value* result = conv->result();
-    Node* plain =
-        insert(ops::mul_Tensor,
-               {result, state(norm->state("factor"),
-                              Norm::spread(norm->inverse_factor(), norm->weight.rank() - 1))});
+    Node* plain = insert(
+        ops::mul_Tensor,
+        {result, state(norm->state("factor"),
+                       Norm::spread(1.0 / norm->factor_of_batch(), norm->weight.rank() - 1))});
     Node* normed = insert(ops::batch_norm,
                           {plain->result(), state(norm->state("gamma"), norm->gamma),
                            state(norm->state("beta"), norm->beta), std::monostate(),
@@ -455,13 +458,16 @@ Tensor QatModel::elements_of(const Weight& w, bool of_batch) const {
   if (w.norm == nullptr) return w.value;
   const bool is_weight = w.path == w.norm->source.weight_path;
   if (!is_weight && of_batch) return eager::zeros_like(w.norm->mean);
-  const Tensor folded = is_weight ? w.norm->folded_weight() : w.norm->folded_bias();
+  const Tensor folded = is_weight ? w.norm->folded_weight(of_batch) : w.norm->folded_bias();
   if (eager::recorder() != nullptr) return folded;
   // in double, as `convert` does
   const passes::FoldedProduct exact = passes::folded(w.norm->trained());
   std::vector<int64_t> sizes;
   for (const Dim& d : folded.sizes()) sizes.push_back(d.value());
-  return straight_through(folded, Tensor::from(is_weight ? exact.weight : exact.bias, sizes));
+  Tensor values = Tensor::from(is_weight ? exact.weight : exact.bias, sizes);
+  if (of_batch)
+    values = eager::where(Norm::spread(w.norm->is_hidden(), folded.rank()), folded, values);
+  return straight_through(folded, values);
 }
 
 Tensor QatModel::rounded(const Weight& w, bool of_batch) const {
@@ -486,7 +492,7 @@ std::vector<Tensor> QatModel::forward(const std::vector<Tensor>& inputs) {
     if (!of_batch) break;
     norms[n->before] = n.get();
     interpreter.set_state(n->state("factor"),
-                          Norm::spread(n->inverse_factor(), n->weight.rank() - 1));
+                          Norm::spread(1.0 / n->factor_of_batch(), n->weight.rank() - 1));
     if (n->gamma.defined()) interpreter.set_state(n->state("gamma"), n->gamma);
     if (n->beta.defined()) interpreter.set_state(n->state("beta"), n->beta);
   }
