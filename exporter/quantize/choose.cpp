@@ -62,7 +62,7 @@ Matrix rows_of(const Weight& weight, int64_t padded_depth) {
   const std::vector<float> elements =
       (weight.is_transposed ? t.t().contiguous() : t).to_vector<float>();
   const int64_t depth = weight.depth();
-  Matrix m{weight.rows(), padded_depth, {}};
+  Matrix m{weight.rows(), padded_depth, {}, padded_depth - depth};
   m.elements.resize(static_cast<size_t>(m.rows * padded_depth));
   for (int64_t r = 0; r < m.rows; ++r)
     std::copy_n(elements.begin() + r * depth, depth, m.elements.begin() + r * padded_depth);

@@ -110,6 +110,8 @@ class Writer {
         [&](int64_t row, int64_t column, float x) {
           const BlockGrid& g = grids[static_cast<size_t>(row) * grids_of_row +
                                      static_cast<size_t>(column / format_.shared)];
+          // a weight that was pruned stays zero; others make up for it
+          if (w_.row(row)[static_cast<size_t>(column)] == 0) x = 0;
           const int q = nearest(format_, g, x);
           values[static_cast<size_t>(row * w_.depth + column)] = static_cast<int8_t>(q);
           return value_of(g, q);
@@ -143,6 +145,16 @@ Method chosen(Method method, const BlockFormat& format, const Hessian* hessian) 
   return hessian != nullptr ? Method::gptq : Method::mse;
 }
 
+void count_zeros(const Matrix& w, const std::vector<float>& values, Measure& m) {
+  for (int64_t r = 0; r < w.rows; ++r)
+    for (int64_t c = 0; c < w.depth - w.padding; ++c) {
+      const auto i = static_cast<size_t>(r * w.depth + c);
+      if (w.elements[i] != 0) continue;
+      ++m.zeros;
+      m.lost += values[i] != 0;
+    }
+}
+
 }  // namespace
 
 Measure measure(const Matrix& w, const std::vector<float>& values, const Hessian* hessian) {
@@ -154,6 +166,7 @@ Measure measure(const Matrix& w, const std::vector<float>& values, const Hessian
     e.elements[i] -= w.elements[i];
     m.most = std::max(m.most, std::fabs(e.elements[i]));
   }
+  count_zeros(w, values, m);
   for (const float d : e.elements) {
     const double place = m.most > 0 ? (static_cast<double>(d) / m.most + 1) / 2 : 0.5;
     ++m.histogram[static_cast<size_t>(std::min(place * Measure::bins, Measure::bins - 1.0))];

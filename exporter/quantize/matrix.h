@@ -16,6 +16,7 @@ namespace taper::quantize {
 struct Matrix {
   int64_t rows = 0, depth = 0;
   std::vector<float> elements;
+  int64_t padding = 0;  ///< zeros at the end of each row that are no elements
 
   std::span<const float> row(int64_t r) const {
     return std::span(elements).subspan(static_cast<size_t>(r * depth), static_cast<size_t>(depth));
@@ -29,6 +30,8 @@ struct Measure {
   double product = 0;  ///< the sum of products of both
   double decoded = 0;  ///< the sum of squares of the weight in blocks
   float most = 0;      ///< the largest difference
+  int64_t zeros = 0;   ///< elements of the weight that are zero, without padding
+  int64_t lost = 0;    ///< of these: those that are not zero in blocks
   /// The same of the layer's results, if there is calibration data.
   double output_signal = 0, output_noise = 0;
   /// Counts of differences, from -`most` to `most`.

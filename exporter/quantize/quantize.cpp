@@ -289,6 +289,17 @@ class Quantizer {
                   decision.rule->scheme.activations);
   }
 
+  /// Of a weight that was pruned before: a quarter of its elements was zero.
+  static std::string note_on_zeros(const WeightReport& w) {
+    const Measure& m = w.measure;
+    int64_t elements = 1;
+    for (const int64_t s : w.sizes) elements *= s;
+    if (4 * m.zeros < elements || 100 * m.lost <= m.zeros) return "";
+    return "warning: " + std::to_string(m.lost) + " of " + io::counted(m.zeros, "zero") + " of " +
+           w.path + " are none in " + w.scheme +
+           ": its blocks have offsets; q8_0, q5_0 and q4_0 keep zeros";
+  }
+
   void require_results() {
     if (used_.empty())
       throw ExportError("recipe " + recipe_.name + " matches no weight of the model, such as " +
@@ -303,6 +314,9 @@ class Quantizer {
       if (w.is_quantized() && w.measure.sqnr_db() < least_db)
         report_.notes.push_back("warning: little is left of " + w.path + " in " + w.scheme +
                                 "; give it another scheme");
+    for (const WeightReport& w : report_.weights)
+      if (const std::string note = note_on_zeros(w); w.is_quantized() && !note.empty())
+        report_.notes.push_back(note);
     if (recipe_.is_shipped) return;
     for (const Rule& rule : recipe_.rules)
       if (!used_.contains(&rule))

@@ -244,6 +244,35 @@ TEST(quantize, learns_from_calibration_data) {
   EXPECT_THAT(refusal(model, gptq), HasSubstr("weight w: the method gptq needs calibration data"));
 }
 
+/// Of a weight that was pruned: every other element is zero.
+TEST(quantize, keeps_zeros_where_the_format_has_one) {
+  const auto whole = random_payload({8, 40}, 1);
+  std::vector<float> elements = ir::tensor_of(whole).to_vector<float>();
+  for (size_t i = 0; i < elements.size(); i += 2) elements[i] = 0;
+  Model model;
+  model.add("w", ir::Payload::from(elements, {8, 40})).add("b", random_payload({8}, 2));
+  model.nodes =
+      "input \"x\" = %x: f32[3, 40]\n%y: f32[3, 8] = linear(%x, %w, %b)\noutput \"y\" = %y\n";
+  Options options;
+  options.samples = Examples({{random_tensor({3, 40}, 4)}});
+  const auto report_of = [&](const std::string& scheme) {
+    const std::unique_ptr<ir::Graph> graph = model.graph();
+    return quantize({graph.get()}, recipe_of(scheme), options);
+  };
+  for (const char* scheme : {R"({"weights": "q4_0", "method": "gptq"})",
+                             R"({"weights": "q4_0", "method": "gptq-act-order"})",
+                             R"({"weights": "q5_0", "method": "mse"})", "\"int8\""}) {
+    const Report report = report_of(scheme);
+    EXPECT_EQ(report.weights[0].measure.zeros, 160) << scheme;  // without those that fill up rows
+    EXPECT_EQ(report.weights[0].measure.lost, 0) << scheme;
+    EXPECT_THAT(report.notes, testing::IsEmpty());
+  }
+  const Report report = report_of(R"({"weights": "q4_1", "method": "mse"})");
+  EXPECT_GT(report.weights[0].measure.lost, 80);
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_THAT(report.notes[0], HasSubstr("of 160 zeros of w are none in q4_1 mse"));
+}
+
 TEST(quantize, leaves_adapters_as_they_are) {
   Model m;
   m.add("w", random_payload({64, 64}, 1));
