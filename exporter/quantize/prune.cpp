@@ -1,17 +1,22 @@
 #include "taper/exporter/quantize/prune.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <list>
 #include <map>
-#include <numeric>
+#include <set>
 
 #include "taper/exporter/eager/eager.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/call.h"
+#include "taper/exporter/quantize/calibration.h"
 #include "taper/exporter/quantize/gptq.h"
+#include "taper/exporter/quantize/readers.h"
 #include "taper/exporter/quantize/static/pattern.h"
-#include "taper/exporter/quantize/static/roles.h"
 #include "taper/exporter/quantize/static/run_examples.h"
+#include "taper/exporter/quantize/table.h"
 
 namespace taper::quantize {
 namespace {
@@ -20,23 +25,37 @@ using eager::Tensor;
 using ir::Node;
 using ir::Value;
 
-/// A product whose weight is pruned.
-struct Layer {
-  const Node* node;
-  Product product;
-  ir::Constant* weight;
-  std::vector<Hessian> hessians;  ///< of the groups of a convolution; empty: nothing is learned
+constexpr std::array<const char*, 3> method_names = {"magnitude", "wanda", "sparsegpt"};
+/// Of a part that SparseGPT prunes: neighbours that compete.
+constexpr int neighbours = 128;
+/// Half of usual weights keep 10 dB.
+constexpr double least_db = 3;
 
+/// A node that multiplies with a weight.
+struct Use {
+  const Node* node;
+  const Value* input;
+};
+
+/// A weight that is pruned.
+struct Layer {
+  const ir::Constant* weight;
+  std::vector<Use> uses;
+  bool is_transposed;  ///< stored as (in, out)
+  // what is learned of the groups of a convolution, or of a product
+  std::vector<Hessian> hessians;            ///< for SparseGPT
+  std::vector<std::vector<float>> squares;  ///< for Wanda: the sums over each input
+
+  bool is_convolution() const { return uses.front().node->op == &ops::convolution; }
   int64_t groups() const {
-    return node->op == &ops::convolution ? ir::Call<ops::convolution>(*node).get<"groups">().value()
-                                         : 1;
+    if (!is_convolution()) return 1;
+    return ir::Call<ops::convolution>(*uses.front().node).get<"groups">().value();
   }
 };
 
-/// The inputs of each result as rows (results, depth of all groups).
-Tensor rows_of(const Layer& layer, const Tensor& x) {
-  if (layer.node->op != &ops::convolution) return x.contiguous().reshape({-1, x.size(-1)});
-  const ir::Call<ops::convolution> call(*layer.node);
+/// The inputs of each result of a convolution as rows (results, depth of all groups).
+Tensor patches_of(const Node& node, const std::vector<int64_t>& weight_sizes, const Tensor& x) {
+  const ir::Call<ops::convolution> call(node);
   const bool is_line = x.rank() == 3;
   const auto each = [&](const std::vector<Dim>& list, int64_t of_row) {
     eager::Ints ints;
@@ -47,115 +66,298 @@ Tensor rows_of(const Layer& layer, const Tensor& x) {
   };
   eager::Ints kernel;
   if (is_line) kernel.push_back(1);
-  for (size_t d = 2; d < layer.weight->payload->sizes.size(); ++d)
-    kernel.push_back(layer.weight->payload->sizes[d]);
+  for (size_t d = 2; d < weight_sizes.size(); ++d) kernel.push_back(weight_sizes[d]);
   const Tensor columns = eager::call<ops::im2col>(
-      layer.node->location, is_line ? x.unsqueeze(2) : x, kernel, each(call.get<"dilation">(), 1),
+      node.location, is_line ? x.unsqueeze(2) : x, kernel, each(call.get<"dilation">(), 1),
       each(call.get<"padding">(), 0), each(call.get<"stride">(), 1));
   return columns.permute({0, 2, 1}).contiguous().reshape({-1, columns.size(1)});
 }
 
-/// Which elements of a group go: those with the smallest scores, the first of equal ones.
-std::vector<bool> losers(std::vector<float> scores, const Pruning& how) {
-  const size_t n = scores.size(), all = static_cast<size_t>(how.of),
-               stay = (n * static_cast<size_t>(how.keep) + all - 1) / all;
-  std::vector<size_t> order(n);
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return scores[i]; });
-  std::vector<bool> goes(n);
-  for (size_t i = 0; i + stay < n; ++i) goes[order[i]] = true;
-  return goes;
+/// The convolutions that read a weight, if nothing else does. A weight in f16 is widened before.
+std::vector<Use> convolutions_of(const Value* weight) {
+  std::vector<Use> uses;
+  for (const Node* user : weight->users) {
+    if (user->op == &ops::_to_copy) {
+      const std::vector<Use> widened = convolutions_of(user->result());
+      if (widened.empty()) return {};
+      uses.insert(uses.end(), widened.begin(), widened.end());
+      continue;
+    }
+    if (user->op != &ops::convolution) return {};
+    const ir::Call<ops::convolution> call(*user);
+    if (call.get<"weight">() != weight || call.get<"input">() == weight ||
+        call.get<"transposed">() || call.get<"input">()->type.dtype != DType::f32)
+      return {};
+    uses.push_back({user, call.get<"input">()});
+  }
+  return uses;
 }
 
 class Pruner {
  public:
-  Pruner(const std::vector<ir::Graph*>& graphs, const Pruning& how, const Examples& samples)
-      : graphs_(graphs), graph_(*graphs.at(0)), how_(how), samples_(samples) {}
+  Pruner(const std::vector<ir::Graph*>& graphs, const Pruning& how, const Examples& samples,
+         const Progress& progress)
+      : graphs_(graphs), graph_(*graphs.at(0)), how_(how), samples_(samples), progress_(progress) {}
 
-  std::vector<PrunedWeight> run() {
-    if (how_.of < 2 || how_.keep < 1 || how_.keep >= how_.of)
-      throw ExportError("pruning " + std::to_string(how_.keep) + ":" + std::to_string(how_.of) +
-                        " keeps nothing or everything; 2:4 keeps two of four");
-    if (!(how_.damping >= 0 && std::isfinite(how_.damping)))
-      throw ExportError("pruning needs a damping of zero or above, such as 0.01");
-    if (learns() && samples_.count == 0)
-      throw ExportError("pruning by the sizes of inputs needs calibration data");
+  PruneReport run() {
+    require_possible_options();
+    report_.how = name_of(how_.method) + " " + to_text(how_.sparsity);
     find_layers();
-    if (layers_.empty()) throw ExportError("there is no constant weight to prune");
+    if (layers_.empty()) throw ExportError("there is no constant weight to prune" + reasons());
     if (learns()) learn();
-    std::vector<PrunedWeight> pruned;
-    for (Layer& layer : layers_) pruned.push_back(prune(layer));
+    for (Layer& layer : layers_) {
+      report_.weights.push_back(prune(layer));
+      advance();
+    }
     for (ir::Graph* graph : graphs_) graph->erase_unused_constants();
-    return pruned;
+    if (std::ranges::none_of(report_.weights, &PrunedWeight::is_pruned))
+      throw ExportError("pruning " + to_text(how_.sparsity) + " sets nothing to zero" + reasons());
+    return std::move(report_);
   }
 
  private:
   bool learns() const { return how_.method != Pruning::Method::magnitude; }
 
-  void find_layers() {
-    std::map<const Value*, ir::Constant*> constants;
-    for (ir::Constant& c : graph_.constants()) constants[c.value.get()] = &c;
-    std::map<const Value*, size_t> known;  // the layer of a weight that several nodes read
-    for (const Node& node : graph_.nodes()) {
-      const auto product = product_of(node);
-      if (!product || product->one_scale || !constants.contains(product->weight)) continue;
-      ir::Constant* weight = constants.at(product->weight);
-      const bool is_turned = node.op == &ops::convolution && product->axis != 0;
-      const auto is_excluded = [&](const std::string& pattern) {
-        return matches(pattern, weight->path) || matches(pattern, node.module) ||
-               matches(pattern, name_of(*node.op));
-      };
-      if (is_turned || std::ranges::any_of(how_.exclude, is_excluded)) continue;
-      if (weight->payload->layout != Layout::dense || !known.emplace(product->weight, 0).second)
-        continue;
-      layers_.push_back({&node, *product, weight, {}});
-    }
+  void require_possible_options() const {
+    require_possible(how_.sparsity);
+    if (!(how_.damping >= 0 && std::isfinite(how_.damping)))
+      throw ExportError("pruning needs a damping of zero or above, such as 0.01");
+    if (how_.method == Pruning::Method::sparsegpt && how_.sparsity.has_blocks())
+      throw ExportError(
+          "sparsegpt prunes single weights, such as 0.5 or 2:4; for blocks take "
+          "magnitude or wanda");
+    if (learns() && samples_.count == 0)
+      throw ExportError("pruning by the sizes of inputs needs calibration data");
   }
 
-  void learn() {
-    std::multimap<const Value*, Layer*> readers;
-    for (Layer& layer : layers_) readers.emplace(layer.product.input, &layer);
-    for (size_t i = 0; i < samples_.count; ++i)
-      run_example(graph_, samples_, i, [&](const Value& v, const Tensor& x) {
-        for (auto [at, end] = readers.equal_range(&v); at != end; ++at) add(*at->second, x);
-      });
+  void advance() {
+    const size_t samples = learns() ? samples_.count : 0;
+    if (progress_) progress_(++done_, samples + layers_.size());
   }
-  static void add(Layer& layer, const Tensor& x) {
-    const Tensor rows = rows_of(layer, x);
-    const int64_t groups = layer.groups(), depth = rows.size(1).value() / groups;
-    if (layer.hessians.empty()) layer.hessians.assign(static_cast<size_t>(groups), Hessian(depth));
-    for (int64_t g = 0; g < groups; ++g) {
-      const Tensor own = rows.slice(1, g * depth, (g + 1) * depth).contiguous();
-      const std::vector<float> sums = eager::mm(own.t(), own).to_vector<float>();
-      if (!std::ranges::all_of(sums, [](float s) { return std::isfinite(s); }))
-        throw ExportError("calibration: the input of " + ir::describe(*layer.node) +
-                          " is not finite for some of the data");
-      layer.hessians[static_cast<size_t>(g)].add(sums, rows.size(0).value());
+
+  // ---- which weights
+
+  void find_layers() {
+    std::map<const std::byte*, Layer*> known;  // tied weights are one layer
+    std::set<std::string> used;                // patterns of `exclude`
+    for (const Weight& w : find_weights(graph_)) {
+      Layer layer{w.constant, uses_of(w), w.is_transposed, {}, {}};
+      if (layer.uses.empty()) {
+        leave(*w.constant, w.obstacle.empty() ? "it is only looked up" : w.obstacle);
+        continue;
+      }
+      if (is_excluded(layer, used)) {
+        leave(*w.constant, "it is excluded");
+        continue;
+      }
+      const std::byte* elements = w.constant->payload->bytes.get();
+      if (const auto tied = known.find(elements); tied != known.end()) {
+        Layer& first = *tied->second;
+        if (first.is_transposed == layer.is_transposed &&
+            first.is_convolution() == layer.is_convolution())
+          first.uses.insert(first.uses.end(), layer.uses.begin(), layer.uses.end());
+        continue;
+      }
+      known[elements] = &layers_.emplace_back(std::move(layer));
+    }
+    for (const std::string& pattern : how_.exclude)
+      if (!used.contains(pattern))
+        throw ExportError("\"" + pattern + "\" excludes no weight of a product or convolution");
+  }
+
+  static std::vector<Use> uses_of(const Weight& w) {
+    if (is_of_adapter(*w.constant) || w.constant->payload->layout != Layout::dense) return {};
+    std::vector<Use> uses;
+    if (w.obstacle.empty()) {
+      for (const Reader& r : w.readers)
+        if (!r.is_look_up) uses.push_back({r.node, r.input()});
+    } else if (!w.graph->is_returned(w.constant->value.get())) {
+      uses = convolutions_of(w.constant->value.get());
+    }
+    return uses;
+  }
+
+  bool is_excluded(const Layer& layer, std::set<std::string>& used) const {
+    bool excluded = false;
+    for (const std::string& pattern : how_.exclude)
+      if (matches(pattern, layer.weight->path) ||
+          std::ranges::any_of(layer.uses, [&](const Use& use) {
+            return matches(pattern, use.node->module) || matches(pattern, name_of(*use.node->op));
+          }))
+        used.insert(pattern), excluded = true;
+    return excluded;
+  }
+
+  void leave(const ir::Constant& weight, const std::string& why) {
+    report_.weights.push_back({weight.path, weight.payload->sizes, why, 0, 0, 0, {}});
+  }
+  std::string reasons() const {
+    std::set<std::string> all;
+    for (const PrunedWeight& w : report_.weights)
+      if (!w.is_pruned()) all.insert(w.why);
+    return all.empty() ? "" : ": " + io::joined({all.begin(), all.end()}, "; ");
+  }
+
+  // ---- what is learned
+
+  void learn() {
+    std::multimap<const Value*, std::pair<Layer*, const Node*>> readers;
+    for (Layer& layer : layers_)
+      for (const Use& use : layer.uses) readers.emplace(use.input, std::pair(&layer, use.node));
+    for (size_t i = 0; i < samples_.count; ++i) {
+      run_example(graph_, samples_, i, [&](const Value& v, const Tensor& x) {
+        for (auto [at, end] = readers.equal_range(&v); at != end; ++at)
+          add(*at->second.first, *at->second.second, x);
+      });
+      advance();
     }
   }
+  void add(Layer& layer, const Node& node, const Tensor& x) const {
+    const eager::NoGrad guard;
+    const Tensor rows = layer.is_convolution() ? patches_of(node, layer.weight->payload->sizes, x)
+                                               : x.contiguous().reshape({-1, x.size(-1)});
+    if (rows.numel().value() == 0) return;
+    const int64_t groups = layer.groups(), depth = rows.size(1).value() / groups;
+    for (int64_t g = 0; g < groups; ++g)
+      add_group(layer, static_cast<size_t>(g), node,
+                rows.slice(1, g * depth, (g + 1) * depth).contiguous());
+  }
+  void add_group(Layer& layer, size_t g, const Node& node, const Tensor& rows) const {
+    const bool whole = how_.method == Pruning::Method::sparsegpt;
+    const std::vector<float> sums =
+        (whole ? eager::mm(rows.t(), rows) : eager::sum(rows * rows, {0})).to_vector<float>();
+    if (!std::ranges::all_of(sums, [](float s) { return std::isfinite(s); }))
+      throw ExportError("calibration: the input of " + ir::describe(node) +
+                        " is not finite for some of the data");
+    const int64_t depth = rows.size(1).value();
+    if (whole) {
+      while (layer.hessians.size() <= g) layer.hessians.emplace_back(depth);
+      return layer.hessians[g].add(sums, rows.size(0).value());
+    }
+    while (layer.squares.size() <= g) layer.squares.emplace_back(static_cast<size_t>(depth));
+    for (size_t k = 0; k < sums.size(); ++k) layer.squares[g][k] += sums[k];
+  }
+
+  /// Whether the data say nothing about any input of a layer.
+  static bool is_unknown(const Layer& layer) {
+    const auto is_zero = [](float x) { return x == 0; };
+    return std::ranges::all_of(layer.squares,
+                               [&](const auto& s) { return std::ranges::all_of(s, is_zero); }) &&
+           std::ranges::all_of(layer.hessians, [&](const Hessian& h) {
+             return std::ranges::all_of(h.diagonal(), is_zero);
+           });
+  }
+
+  // ---- the zeros
 
   PrunedWeight prune(Layer& layer) {
     const ir::Constant& weight = *layer.weight;
-    const bool is_matrix = layer.node->op != &ops::convolution && layer.product.axis == 1;
+    if (learns() && is_unknown(layer)) {
+      report_.notes.push_back(
+          "warning: the input of " + weight.path +
+          " is zero in all of the data, or not reached; its largest weights stayed");
+      layer.squares.clear(), layer.hessians.clear();
+    }
     Tensor w = ir::tensor_of(weight.payload).to(DType::f32);
-    if (is_matrix) w = w.t();
-    const int64_t rows = w.size(0).value(), groups = layer.groups();
-    std::vector<float> elements = w.contiguous().to_vector<float>();
-    if (!std::ranges::all_of(elements, [](float x) { return std::isfinite(x); }))
+    if (layer.is_transposed) w = w.t();
+    Matrix before{w.size(0).value(), 0, w.contiguous().to_vector<float>()};
+    if (before.elements.empty()) return unchanged(weight, "it has no elements");
+    before.depth = static_cast<int64_t>(before.elements.size()) / before.rows;
+    if (!std::ranges::all_of(before.elements, [](float x) { return std::isfinite(x); }))
       throw ExportError("the weight " + weight.path + " holds infinity or NaN; repair the weight");
-    const size_t part = elements.size() / static_cast<size_t>(groups);
-    for (int64_t g = 0; g < groups; ++g)
-      prune_part(std::span(elements).subspan(static_cast<size_t>(g) * part, part), rows / groups,
-                 layer.hessians.empty() ? nullptr : &layer.hessians[static_cast<size_t>(g)]);
-    PrunedWeight pruned{weight.path, static_cast<int64_t>(elements.size()),
-                        std::ranges::count(elements, 0.0f)};
-    std::vector<int64_t> sizes;
-    for (const Dim& d : w.sizes()) sizes.push_back(d.value());
-    Tensor made = Tensor::from(elements, sizes);
-    if (is_matrix) made = made.t().contiguous();
-    replace(weight, ir::payload_of(made));
+    Matrix after = before;
+    prune(layer, after);
+    if (after.elements == before.elements)
+      return unchanged(weight, "its small elements are zero already, or it has too few");
+
+    replace(weight, payload_of(layer, after, w));
+    PrunedWeight pruned{weight.path, weight.payload->sizes, "", 0, 0, 0, {}};
+    pruned.elements = static_cast<int64_t>(after.elements.size());
+    pruned.zeros = std::ranges::count(after.elements, 0.0f);
+    for (int64_t r = 0; r < after.rows; ++r)
+      pruned.zero_rows += std::ranges::all_of(after.row(r), [](float x) { return x == 0; });
+    pruned.measure = measure(before, after.elements, nullptr);
+    add_output(layer, before, after, pruned.measure);
+    if (pruned.measure.harm_db() < least_db)
+      report_.notes.push_back("warning: little is left of " + weight.path +
+                              "; prune less, or exclude it");
     return pruned;
   }
+  static PrunedWeight unchanged(const ir::Constant& weight, const char* why) {
+    return {weight.path, weight.payload->sizes, why, 0, 0, 0, {}};
+  }
+
+  /// Of the results. What Wanda learns tells them if inputs are not correlated.
+  static void add_output(const Layer& layer, const Matrix& before, const Matrix& after,
+                         Measure& m) {
+    const size_t groups = std::max(layer.squares.size(), layer.hessians.size());
+    const size_t part = groups == 0 ? 0 : before.elements.size() / groups;
+    for (size_t g = 0; g < groups; ++g) {
+      const std::span own = std::span(before.elements).subspan(g * part, part);
+      std::vector<float> errors(own.begin(), own.end());
+      for (size_t i = 0; i < part; ++i) errors[i] -= after.elements[g * part + i];
+      const auto energy = [&](std::span<const float> w) {
+        if (!layer.hessians.empty()) return result_energy(w, layer.hessians[g]);
+        double sum = 0;
+        for (size_t i = 0; i < w.size(); ++i)
+          sum += static_cast<double>(w[i]) * w[i] * layer.squares[g][i % layer.squares[g].size()];
+        return sum;
+      };
+      m.output_signal += energy(own), m.output_noise += energy(errors);
+    }
+  }
+
+  /// Each group of a convolution has inputs of its own.
+  void prune(const Layer& layer, Matrix& w) const {
+    const size_t groups = std::max({size_t{1}, layer.squares.size(), layer.hessians.size()});
+    const int64_t rows = w.rows / static_cast<int64_t>(groups);
+    const size_t part = w.elements.size() / groups;
+    for (size_t g = 0; g < groups; ++g) {
+      const std::span<float> own = std::span(w.elements).subspan(g * part, part);
+      if (!layer.hessians.empty()) {
+        prune_with_errors(own, rows, layer.hessians[g]);
+        continue;
+      }
+      std::vector<float> importance(static_cast<size_t>(w.depth), 1);
+      if (!layer.squares.empty())
+        std::ranges::transform(layer.squares[g], importance.begin(),
+                               [](float s) { return std::sqrt(s); });
+      zero_smallest(own, rows, importance, how_.sparsity, !layer.squares.empty());
+    }
+  }
+
+  /// GPTQ with zeros for numbers that go, chosen when a group is reached.
+  void prune_with_errors(std::span<float> w, int64_t rows, const Hessian& hessian) const {
+    const GptqOptions options{.damping = how_.damping};
+    const std::vector<int> order = rounding_order(hessian, false);
+    const std::vector<float> factor = error_factor(hessian, order, options.damping);
+    const size_t depth = order.size();
+    std::vector<bool> goes;
+    size_t begin = 0;
+    gptq(w, rows, hessian, options,
+         {how_.sparsity.part > 0 ? neighbours : how_.sparsity.of,
+          [&](int64_t, int64_t first, std::span<const float> group) {
+            begin = static_cast<size_t>(first);
+            std::vector<float> scores;
+            for (size_t i = 0; i < group.size(); ++i)
+              scores.push_back(std::fabs(group[i] / factor[(begin + i) * depth + begin + i]));
+            goes = losers(scores, how_.sparsity.stay(scores.size()));
+          },
+          [&](int64_t, int64_t column, float x) {
+            return goes[static_cast<size_t>(column) - begin] ? 0.0f : x;
+          }});
+  }
+
+  /// `like` is the weight as f32, with outputs first.
+  static std::shared_ptr<const ir::Payload> payload_of(const Layer& layer, const Matrix& w,
+                                                       const Tensor& like) {
+    std::vector<int64_t> sizes;
+    for (const Dim& d : like.sizes()) sizes.push_back(d.value());
+    Tensor made = Tensor::from(w.elements, sizes);
+    if (layer.is_transposed) made = made.t().contiguous();
+    return ir::payload_of(made.to(layer.weight->payload->dtype));
+  }
+
   /// In all graphs that have the same elements.
   void replace(const ir::Constant& weight, const std::shared_ptr<const ir::Payload>& pruned) {
     const std::byte* old = weight.payload->bytes.get();
@@ -168,60 +370,73 @@ class Pruner {
       });
   }
 
-  void prune_part(std::span<float> w, int64_t rows, const Hessian* hessian) const {
-    const size_t depth = rows == 0 ? 0 : w.size() / static_cast<size_t>(rows),
-                 of = static_cast<size_t>(how_.of);
-    if (how_.method == Pruning::Method::sparsegpt && hessian != nullptr)
-      return prune_with_errors(w, rows, *hessian);
-    std::vector<float> sizes(depth, 1);
-    if (hessian != nullptr)
-      for (size_t k = 0; k < depth; ++k) sizes[k] = std::sqrt(hessian->sum[k * depth + k]);
-    for (size_t r = 0; r < static_cast<size_t>(rows); ++r)
-      for (size_t first = 0; first < depth; first += of) {
-        const std::span<float> group = w.subspan(r * depth + first, std::min(of, depth - first));
-        std::vector<float> scores;
-        for (size_t i = 0; i < group.size(); ++i)
-          scores.push_back(std::fabs(group[i]) * sizes[first + i]);
-        const std::vector<bool> goes = losers(std::move(scores), how_);
-        for (size_t i = 0; i < group.size(); ++i)
-          if (goes[i]) group[i] = 0;
-      }
-  }
-
-  /// GPTQ with zeros for numbers that go, chosen when a group is reached.
-  void prune_with_errors(std::span<float> w, int64_t rows, const Hessian& hessian) const {
-    const GptqOptions options{.damping = how_.damping};
-    const std::vector<int> order = rounding_order(hessian, false);
-    const std::vector<float> factor = error_factor(hessian, order, options.damping);
-    const size_t depth = order.size();
-    std::vector<bool> goes;
-    size_t begin = 0;
-    gptq(w, rows, hessian, options,
-         {how_.of,
-          [&](int64_t, int64_t first, std::span<const float> group) {
-            begin = static_cast<size_t>(first);
-            std::vector<float> scores;
-            for (size_t i = 0; i < group.size(); ++i)
-              scores.push_back(std::fabs(group[i] / factor[(begin + i) * depth + begin + i]));
-            goes = losers(std::move(scores), how_);
-          },
-          [&](int64_t, int64_t column, float x) {
-            return goes[static_cast<size_t>(column) - begin] ? 0.0f : x;
-          }});
-  }
-
   const std::vector<ir::Graph*>& graphs_;
   ir::Graph& graph_;
   const Pruning& how_;
   const Examples& samples_;
-  std::vector<Layer> layers_;
+  const Progress& progress_;
+  std::list<Layer> layers_;
+  size_t done_ = 0;
+  PruneReport report_;
 };
 
 }  // namespace
 
-std::vector<PrunedWeight> prune(const std::vector<ir::Graph*>& graphs, const Pruning& how,
-                                const Examples& samples) {
-  return Pruner(graphs, how, samples).run();
+PruneReport prune(const std::vector<ir::Graph*>& graphs, const Pruning& how,
+                  const Examples& samples, const Progress& progress) {
+  return Pruner(graphs, how, samples, progress).run();
+}
+
+std::string name_of(Pruning::Method method) { return method_names[static_cast<size_t>(method)]; }
+
+Pruning::Method pruning_method(const std::string& name) {
+  const auto found = std::ranges::find(method_names, name);
+  if (found == method_names.end())
+    throw ExportError("there is no method of pruning called " + name +
+                      "; there are magnitude, wanda and sparsegpt");
+  return static_cast<Pruning::Method>(found - method_names.begin());
+}
+
+std::ostream& operator<<(std::ostream& out, const PruneReport& report) {
+  std::vector<const PrunedWeight*> pruned;
+  std::map<std::string, int64_t> left;  // by reason
+  for (const PrunedWeight& w : report.weights)
+    if (w.is_pruned())
+      pruned.push_back(&w);
+    else
+      ++left[w.why];
+  std::ranges::stable_sort(pruned, {}, [](const PrunedWeight* w) { return w->measure.harm_db(); });
+  const bool has_output =
+      std::ranges::any_of(pruned, [](const auto* w) { return w->measure.has_output(); });
+  std::vector<std::vector<std::string>> lines = {{"zeros", "SQNR dB"}};
+  if (has_output) lines[0].emplace_back("output dB");
+  lines[0].insert(lines[0].end(), {"cosine", "weight, from the most harmed"});
+  for (const PrunedWeight* w : pruned) {
+    const Measure& m = w->measure;
+    std::vector<std::string>& line = lines.emplace_back();
+    line = {io::percent_text(static_cast<double>(w->zeros), static_cast<double>(w->elements)),
+            number_text(m.sqnr_db(), 1)};
+    if (has_output) line.push_back(m.has_output() ? number_text(m.output_sqnr_db(), 1) : "");
+    std::string name = io::printable(w->path) + " " + sizes_text(w->sizes);
+    if (w->zero_rows > 0)
+      name += ", " + io::counted(w->zero_rows, "output") + " without any weight";
+    line.insert(line.end(), {number_text(m.cosine(), 5), name});
+  }
+  write_table(out, lines);
+  for (const auto& [why, count] : left)
+    out << "  left " << io::counted(count, "weight") << ": " << io::printable(why) << '\n';
+  for (const std::string& note : report.notes) out << "  " << io::printable(note) << '\n';
+  print_sum(out, report);
+  return out;
+}
+
+void print_sum(std::ostream& out, const PruneReport& report) {
+  int64_t pruned = 0, zeros = 0, elements = 0;
+  for (const PrunedWeight& w : report.weights)
+    pruned += w.is_pruned(), zeros += w.zeros, elements += w.elements;
+  out << "  " << report.how << ": " << io::counted(pruned, "weight") << " of "
+      << report.weights.size() << ", " << zeros << " of " << elements << " elements are zero\n"
+      << "  zeros take as many bytes and as much time as other numbers: no kernel skips them\n";
 }
 
 ZeroMask::ZeroMask(const std::vector<Tensor>& parameters) {

@@ -1,5 +1,5 @@
-// Sets weights of a trained model to zero, in a pattern that may be called N:M: of every M
-// neighbours along the inputs of a layer, N stay.
+// Sets weights of a trained model to zero, in a pattern: half of all, two of four neighbours, or
+// half of the blocks of 4 rows and 8 columns (sparsity.h).
 //
 //   prune({graph.get()}, {.method = Pruning::Method::wanda}, examples);
 //
@@ -8,28 +8,32 @@
 //   ZeroMask zeros(model.parameters());
 //   for (…) { loss.backward(); optimizer.step(); zeros.apply(); }
 #pragma once
+#include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "taper/exporter/eager/tensor.h"
 #include "taper/exporter/ir/graph.h"
 #include "taper/exporter/nn/module.h"
+#include "taper/exporter/quantize/matrix.h"
+#include "taper/exporter/quantize/sparsity.h"
 #include "taper/exporter/quantize/static/calibrate.h"
 
 namespace taper::quantize {
 
 struct Pruning {
   enum class Method : uint8_t {
-    magnitude,  ///< the largest weights stay
-    /// The largest products of a weight and the size of its input stay. M. Sun and others, "A
-    /// Simple and Effective Pruning Approach for Large Language Models", arXiv:2306.11695.
+    magnitude,  ///< the largest weights stay; blocks compete within the whole weight
+    /// The largest products of a weight and the size of its input stay; blocks compete within their
+    /// rows. M. Sun and others, "A Simple and Effective Pruning Approach for Large Language
+    /// Models", arXiv:2306.11695.
     wanda,
-    /// As GPTQ: weights that stay make up for those that go. E. Frantar and D. Alistarh,
-    /// "SparseGPT", arXiv:2301.00774.
+    /// As GPTQ: weights that stay make up for those that go. A part goes of each 128 neighbours.
+    /// E. Frantar and D. Alistarh, "SparseGPT", arXiv:2301.00774.
     sparsegpt,
   };
   Method method = Method::magnitude;
-  int keep = 2, of = 4;
+  Sparsity sparsity;
   double damping = 0.01;  ///< of SparseGPT, times the mean of the Hessian's diagonal
   /// Layers that stay as they are: patterns for the path of the weight, the module or the operator.
   std::vector<std::string> exclude;
@@ -37,19 +41,42 @@ struct Pruning {
 
 struct PrunedWeight {
   std::string path;
+  std::vector<int64_t> sizes;
+  std::string why;  ///< it was left as it is; "": it was pruned
   int64_t elements = 0, zeros = 0;
+  int64_t zero_rows = 0;  ///< outputs without anything but zeros
+  Measure measure;        ///< of a pruned weight
+
+  bool is_pruned() const { return why.empty(); }
+};
+
+struct PruneReport {
+  std::string how;  ///< "wanda 2:4"
+  std::vector<PrunedWeight> weights;
+  std::vector<std::string> notes;  ///< warnings
 };
 
 /// Prunes the constant weights of linear layers, products with a constant, and convolutions of the
-/// first graph. Other graphs that share a weight get the same. A
-/// convolution's inputs are (channel, kernel row, kernel column). A row that is no multiple of `of`
-/// ends with a shorter group, of which as large a part stays, rounded up. `wanda` and `sparsegpt`
-/// learn from the examples. Throws ExportError without them, if the pattern is impossible, or if no
-/// weight is pruned.
-std::vector<PrunedWeight> prune(const std::vector<ir::Graph*>& graphs, const Pruning& how,
-                                const Examples& samples = {});
+/// first graph. Other graphs and nodes that share a weight get the same, look-ups too. A
+/// convolution's inputs are (channel, kernel row, kernel column). A row that is no multiple of
+/// `of` ends with a shorter group, of which as large a part stays, rounded up. `wanda` and
+/// `sparsegpt` learn from the examples. Throws ExportError without them, if the pattern is
+/// impossible, if a pattern of `exclude` fits nothing, or if no weight is pruned.
+PruneReport prune(const std::vector<ir::Graph*>& graphs, const Pruning& how,
+                  const Examples& samples = {}, const Progress& progress = {});
 
-/// Remembers where parameters are zero, and sets these elements to zero again after each step.
+/// "magnitude", "wanda", "sparsegpt"
+std::string name_of(Pruning::Method method);
+/// Throws ExportError for a name of no method.
+Pruning::Method pruning_method(const std::string& name);
+
+/// A table for a terminal.
+std::ostream& operator<<(std::ostream& out, const PruneReport& report);
+/// Its last lines: how many zeros there are, and what they are good for.
+void print_sum(std::ostream& out, const PruneReport& report);
+
+/// Remembers where parameters are zero, and sets these elements to zero again after each step. A
+/// step that is exported does so, too.
 class ZeroMask {
  public:
   explicit ZeroMask(const std::vector<eager::Tensor>& parameters);

@@ -1,51 +1,20 @@
 #include "taper/exporter/quantize/report.h"
 
 #include <algorithm>
-#include <cmath>
-#include <iomanip>
 #include <map>
 #include <ostream>
-#include <sstream>
 #include <utility>
 
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/quantize/table.h"
 
 namespace taper::quantize {
 namespace {
 
 using io::bytes_text;
 
-std::string number(double value, int digits) {
-  if (std::isinf(value)) return "exact";
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(digits) << value;
-  return text.str();
-}
-
-/// Lines of columns, each as wide as its longest text. All but the last are aligned to the right.
-void write_table(std::ostream& out, const std::vector<std::vector<std::string>>& lines) {
-  std::vector<size_t> widths;
-  for (const auto& line : lines)
-    for (size_t i = 0; i < line.size(); ++i) {
-      if (widths.size() <= i) widths.push_back(0);
-      widths[i] = std::max(widths[i], line[i].size());
-    }
-  for (const auto& line : lines) {
-    out << ' ';
-    for (size_t i = 0; i < line.size(); ++i)
-      if (i + 1 < line.size())
-        out << ' ' << std::setw(static_cast<int>(widths[i])) << std::right << line[i] << ' ';
-      else
-        out << ' ' << line[i];
-    out << '\n';
-  }
-}
-
 std::string description(const WeightReport& w) {
-  std::string text = io::printable(w.path) + " (";
-  for (size_t i = 0; i < w.sizes.size(); ++i)
-    text += (i > 0 ? ", " : "") + std::to_string(w.sizes[i]);
-  text += ")";
+  std::string text = io::printable(w.path) + " " + sizes_text(w.sizes);
   if (w.padded_to > 0) text += ", rows padded to " + std::to_string(w.padded_to);
   if (w.zero_rows > 0) text += ", " + io::counted(w.zero_rows, "row") + " of zeros";
   return text;
@@ -99,10 +68,10 @@ std::ostream& operator<<(std::ostream& out, const Report& r) {
     }
     std::vector<std::string>& line = lines.emplace_back();
     line = {w->scheme, bytes_text(w->bytes_before), bytes_text(w->bytes_after),
-            number(w->measure.sqnr_db(), 1)};
+            number_text(w->measure.sqnr_db(), 1)};
     if (r.samples > 0)
-      line.push_back(w->measure.has_output() ? number(w->measure.output_sqnr_db(), 1) : "");
-    line.insert(line.end(), {number(w->measure.cosine(), 5), description(*w)});
+      line.push_back(w->measure.has_output() ? number_text(w->measure.output_sqnr_db(), 1) : "");
+    line.insert(line.end(), {number_text(w->measure.cosine(), 5), description(*w)});
   }
   if (lines.size() > 1) write_table(out, lines);
   for (const auto& [why, what] : left)
@@ -116,7 +85,7 @@ std::ostream& operator<<(std::ostream& out, const Report& r) {
 void print_sum(std::ostream& out, const Report& r) {
   const auto quantized = std::ranges::count_if(r.weights, &WeightReport::is_quantized);
   out << "  " << io::printable(r.recipe) << ": " << io::counted(quantized, "weight") << " of "
-      << r.weights.size() << " in " << number(r.bits(), 2) << " bits an element, all weights "
+      << r.weights.size() << " in " << number_text(r.bits(), 2) << " bits an element, all weights "
       << bytes_text(r.bytes_before()) << " -> " << bytes_text(r.bytes_after());
   if (r.samples > 0) out << ", calibrated with " << io::counted(r.samples, "sample");
   out << '\n';

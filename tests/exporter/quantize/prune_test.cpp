@@ -51,9 +51,9 @@ TEST(prune, leaves_lenet_what_others_leave) {
   const Examples samples = Classifier{model, train, ""}.batches(0, 128, 32);
   const auto score_of = [&](Method method) {
     const auto graph = float_graph(model);
-    const std::vector<PrunedWeight> pruned = prune({graph.get()}, {.method = method}, samples);
-    EXPECT_EQ(pruned.size(), 5u);
-    for (const PrunedWeight& w : pruned)
+    const PruneReport pruned = prune({graph.get()}, {.method = method}, samples);
+    EXPECT_EQ(pruned.weights.size(), 5u);
+    for (const PrunedWeight& w : pruned.weights)
       EXPECT_NEAR(static_cast<double>(w.zeros) / static_cast<double>(w.elements), 0.5, 0.03)
           << w.path;
     return top_1(*graph, test, 0, 10000);
@@ -156,30 +156,109 @@ TEST_F(pruned_resnet, learns_to_do_without_the_zeros) {
 }
 
 TEST_F(pruned_resnet, refuses_what_cannot_be_pruned) {
-  EXPECT_EXPORT_ERROR(prune({graph_.get()}, {.keep = 4}),
+  EXPECT_EXPORT_ERROR(prune({graph_.get()}, {.sparsity = {.keep = 4}}),
                       "pruning 4:4 keeps nothing or everything");
+  EXPECT_EXPORT_ERROR(prune({graph_.get()}, {.exclude = {"nothing"}}),
+                      "\"nothing\" excludes no weight");
+  EXPECT_EXPORT_ERROR(
+      prune({graph_.get()}, {.sparsity = {.part = .5, .rows = 512, .columns = 4096}}),
+      "0.5:512x4096 sets nothing to zero");
+  const Examples none({{passes::random_tensor({1, 3, 32, 32}, 1)}});
+  EXPECT_EXPORT_ERROR(
+      prune({graph_.get()},
+            {.method = Method::sparsegpt, .sparsity = {.part = .5, .rows = 4, .columns = 4}}, none),
+      "sparsegpt prunes single weights");
   EXPECT_EXPORT_ERROR(prune({graph_.get()}, {.method = Method::wanda}), "needs calibration data");
   EXPECT_EXPORT_ERROR(prune({graph_.get()}, {.exclude = {"*"}}), "no constant weight to prune");
 }
 
+/// A linear layer of two outputs whose weight ends with `last`.
+std::unique_ptr<ir::Graph> graph_with(float last) {
+  const auto w =
+      ir::payload_of(Tensor::from(std::vector<float>{1, -2, 3, 4, 5, 6, 7, last}, {2, 4}));
+  ir::Payloads payloads;
+  const std::string constant = passes::constant("w", w, payloads);
+  return ir::parse("graph f\n" + constant +
+                       "input \"x\" = %x: f32[3, 4]\n%y: f32[3, 2] = linear(%x, %w, none)\n"
+                       "output \"y\" = %y\n",
+                   payloads);
+}
+std::vector<float> first_constant(const ir::Graph& graph) {
+  return ir::tensor_of(graph.constants().front().payload).to(DType::f32).to_vector<float>();
+}
+
 TEST(prune, refuses_nan) {
-  const auto graph_with = [](float last) {
-    const auto w =
-        ir::payload_of(Tensor::from(std::vector<float>{1, -2, 3, 4, 5, 6, 7, last}, {2, 4}));
-    ir::Payloads payloads;
-    const std::string constant = passes::constant("w", w, payloads);
-    return ir::parse("graph f\n" + constant +
-                         "input \"x\" = %x: f32[3, 4]\n%y: f32[3, 2] = linear(%x, %w, none)\n"
-                         "output \"y\" = %y\n",
-                     payloads);
-  };
   const auto graph = graph_with(8);
   prune({graph.get()}, {});
   ASSERT_EQ(graph->constants().size(), 1u);
-  EXPECT_THAT(ir::tensor_of(graph->constants().front().payload).to_vector<float>(),
-              testing::ElementsAre(0, 0, 3, 4, 0, 0, 7, 8));
+  EXPECT_THAT(first_constant(*graph), testing::ElementsAre(0, 0, 3, 4, 0, 0, 7, 8));
   EXPECT_EXPORT_ERROR(prune({graph_with(NAN).get()}, {}), "holds infinity or NaN");
-  EXPECT_EXPORT_ERROR(prune({graph.get()}, {.damping = NAN}), "damping");
+  EXPECT_EXPORT_ERROR(prune({graph_with(8).get()}, {.damping = NAN}), "damping");
+  EXPECT_EXPORT_ERROR(prune({graph.get()}, {}), "zero already");  // a second time
+}
+
+TEST(prune, looks_at_inputs_with_wanda) {
+  const auto graph = graph_with(8);
+  // the first input is large, the last one zero
+  const Examples x(
+      {{Tensor::from(std::vector<float>{9, 1, 1, 0, 9, 1, 1, 0, 9, 1, 1, 0}, {3, 4})}});
+  const PruneReport report = prune({graph.get()}, {.method = Method::wanda}, x);
+  EXPECT_THAT(first_constant(*graph), testing::ElementsAre(1, 0, 3, 0, 5, 0, 7, 0));
+  EXPECT_THAT(report.notes, testing::IsEmpty());
+}
+
+TEST(prune, warns_of_inputs_that_say_nothing) {
+  const auto graph = graph_with(8);
+  const Examples zeros({{Tensor::from(std::vector<float>(12, 0), {3, 4})}});
+  for (const Method method : {Method::wanda, Method::sparsegpt}) {
+    const auto copy = graph_with(8);
+    const PruneReport report = prune({copy.get()}, {.method = method}, zeros);
+    ASSERT_EQ(report.notes.size(), 1u);
+    EXPECT_THAT(report.notes[0], testing::HasSubstr("the input of w is zero in all of the data"));
+    EXPECT_THAT(first_constant(*copy), testing::ElementsAre(0, 0, 3, 4, 0, 0, 7, 8));
+  }
+}
+
+/// An embedding and the head of a model share a weight in f16.
+TEST(prune, gives_tied_weights_the_same_zeros) {
+  const auto w = passes::random_payload({8, 16}, 1);
+  ir::Payloads payloads;
+  const std::string constant =
+      passes::constant("w", ir::payload_of(ir::tensor_of(w).to(DType::f16)), payloads);
+  const auto graph = ir::parse("graph f\n" + constant +
+                                   "input \"i\" = %i: i64[3]\n"
+                                   "%f: f32[8, 16] = _to_copy(%w, f32)\n"
+                                   "%x: f32[3, 16] = embedding(%f, %i, -1, false, false)\n"
+                                   "%y: f32[3, 8] = linear(%x, %f, none)\n"
+                                   "output \"y\" = %y\n",
+                               payloads);
+  const PruneReport report =
+      prune({graph.get()}, {.method = Method::wanda, .sparsity = {.part = .75}},
+            Examples({{Tensor::from(std::vector<int64_t>{1, 5, 2}, {3})}}));
+  ASSERT_EQ(report.weights.size(), 1u);
+  EXPECT_EQ(report.weights[0].zeros, 8 * 12);  // of each row
+  ASSERT_EQ(graph->constants().size(), 1u);
+  EXPECT_EQ(graph->constants().front().payload->dtype, DType::f16);
+  EXPECT_EQ(std::ranges::count(first_constant(*graph), 0.0f), 8 * 12);
+}
+
+/// Channels of a depthwise convolution have inputs of their own.
+TEST(prune, takes_the_groups_of_convolutions) {
+  const auto w = passes::random_payload({4, 1, 3, 3}, 2);
+  for (const Method method : {Method::magnitude, Method::wanda, Method::sparsegpt}) {
+    ir::Payloads payloads;
+    const std::string constant = passes::constant("w", w, payloads);
+    const auto graph = ir::parse(
+        "graph f\n" + constant +
+            "input \"x\" = %x: f32[1, 4, 8, 8]\n%y: f32[1, 4, 8, 8] = convolution(%x, %w, none, "
+            "[1, 1], [1, 1], [1, 1], false, [0, 0], 4)\noutput \"y\" = %y\n",
+        payloads);
+    const Examples x({{passes::random_tensor({1, 4, 8, 8}, 3)}});
+    const PruneReport report =
+        prune({graph.get()}, {.method = method, .sparsity = {.part = 1. / 3}}, x);
+    EXPECT_EQ(report.weights[0].zeros, 12) << name_of(method);
+    EXPECT_EQ(report.weights[0].zero_rows, 0);
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "taper/exporter/exporter.h"
 #include "taper/exporter/quantize/metric.h"
+#include "taper/exporter/quantize/prune.h"
 #include "taper/exporter/quantize/quantize.h"
 #include "taper/exporter/quantize/static/signal_error.h"
 #include "taper/runtime/extension/module/module.h"
@@ -204,6 +205,62 @@ TEST_F(qat, exports_a_step_that_trains_on_the_device) {
     EXPECT_NEAR(last, step(eager_model, eager_optimizer, batch[0], batch[1]).item<float>(), 1e-4);
   }
   EXPECT_LT(last, first);
+}
+
+/// The zeros of pruning outlive training with integers, on the host and on the device.
+TEST_F(qat, exports_a_step_that_keeps_zeros) {
+  int64_t zeros = 0;
+  for (const PrunedWeight& w : prune({graph_.get()}, {}).weights) zeros += w.zeros;
+  QatModel model(*graph_, ranges_, options_);
+  const std::vector<Tensor> parameters = model.parameters();
+  const auto count = [](const Tensor& t) {
+    return std::ranges::count(t.detach().contiguous().to_vector<float>(), 0.0f);
+  };
+  const auto zeros_of = [&](const ir::Graph& graph) {
+    int64_t sum = 0;
+    for (const ir::Constant& c : graph.constants())
+      if (c.payload->dtype == DType::f32 && c.payload->sizes.size() > 1)
+        sum += count(ir::tensor_of(c.payload));
+    return sum;
+  };
+  optim::SGD optimizer(parameters, {.lr = 0.01, .momentum = 0.9});
+  ZeroMask mask(parameters);
+  const auto step = [&](const Tensor& images, const Tensor& labels) {
+    optimizer.zero_grad();
+    const Tensor loss = loss_of(model({images})[0], labels);
+    loss.backward();
+    optimizer.step();
+    mask.apply();
+    return loss;
+  };
+  Exporter exporter;
+  exporter.method("train", step,
+                  {input("images", {16, 1, 28, 28}), input("labels", {16}, DType::i64)});
+  const std::vector<std::byte> program = exporter.write(ExportOptions{.quiet = true});
+  Module module =
+      Module::load(Span<const std::byte>(program.data(), static_cast<index_t>(program.size())))
+          .value();
+  const std::vector<Tensor> batch = digits(16);
+  const auto zeros_on_device = [&] {
+    int64_t sum = 0;
+    for (const auto& [path, parameter] : model.named_parameters()) {
+      const Result<OwnedTensor> state = module.state(path);
+      if (!state.ok() || parameter.rank() < 2) continue;
+      const auto* x = state.value().data<float>();
+      sum += std::count(x, x + parameter.numel().value(), 0.0f);
+    }
+    return sum;
+  };
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(module.execute("train", {Input(batch[0].ref()), Input(batch[1].ref())}).ok())
+        << module.message();
+    step(batch[0], batch[1]);
+  }
+  EXPECT_GE(zeros_on_device(), zeros);
+  EXPECT_LE(zeros_on_device(), zeros + 10);
+  EXPECT_GE(zeros_of(*model.convert()), zeros);
+  step(batch[0], batch[1]);
+  EXPECT_LE(zeros_of(*model.convert()), zeros + 10);
 }
 
 TEST_F(qat, refuses_what_cannot_be_trained) {
