@@ -201,6 +201,7 @@ void require_no_options_of_models(const ExportArguments& options) {
                                                 {options.each_node, "--each-node"},
                                                 {options.dtype != "f32", "--dtype"},
                                                 {!options.quantize.recipe.empty(), "--recipe"},
+                                                {!options.quantize.prune.method.empty(), "--prune"},
                                                 {options.no_tests, "--no-tests"}};
   for (const auto& [is_given, name] : given)
     if (is_given)
@@ -285,8 +286,9 @@ void add_language_options(Command& command, LanguageModelExport& choice) {
 }  // namespace
 
 void add_quantize_command(CommandLine& line, std::ostream& out) {
-  Command command =
-      line.add("quantize", "Stores the weights of a model in a few bits, and writes the program");
+  Command command = line.add(
+      "quantize",
+      "Stores the weights of a model in a few bits, or prunes them, and writes the program");
   auto options = std::make_shared<ExportArguments>();
   options->lists_weights = true;
   command
@@ -297,7 +299,7 @@ void add_quantize_command(CommandLine& line, std::ostream& out) {
   command.option("-o,--output FILE.taper", options->output, "The program to write")
       .required()
       .checked_by(check_written);
-  add_quantize_options(command, options->quantize).required();
+  add_quantize_options(command, options->quantize);
   command.flag("--exact", options->exact,
                "Products read weights as f32 numbers, and do not round their input");
   add_import_options(command, options->import);
@@ -310,8 +312,11 @@ void add_quantize_command(CommandLine& line, std::ostream& out) {
       .one_of(Target::names());
   command.footer(R"(Examples:
   taper quantize encoder.pt2 --recipe int8-dynamic -o encoder.taper
-  taper quantize SmolLM2-135M --recipe int4-g32 --calibrate story.txt -o smollm2.taper)");
+  taper quantize SmolLM2-135M --recipe int4-g32 --calibrate story.txt -o smollm2.taper
+  taper quantize lenet.pt2 --prune magnitude --sparsity 0.5 -o lenet.taper)");
   command.does([options, &out] {
+    if (options->quantize.recipe.empty() && options->quantize.prune.method.empty())
+      throw UsageError("--recipe RECIPE", "it is required, or --prune METHOD");
     for (const std::string& file : options->files) require_existing(file);
     run_export(*options, out);
   });

@@ -18,6 +18,7 @@
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/quantize/awq.h"
+#include "taper/exporter/quantize/prune.h"
 #include "taper/exporter/quantize/quantize.h"
 #include "taper/exporter/quantize/static/static.h"
 #include "taper/exporter/quantize/static_recipe.h"
@@ -63,18 +64,21 @@ struct Quantization::Parts {
   std::string model;
   std::optional<quantize::Recipe> recipe;
   std::optional<quantize::StaticRecipe> integers;  ///< static activations
+  std::optional<quantize::Pruning> pruning;
   std::optional<AccuracyGoal> goal;
-  ExportOptions exported;  ///< how the program is written
+  std::optional<ProgramMeter> meter;  ///< of the goal
+  ExportOptions exported;             ///< how the program is written
+  quantize::PruneReport prune_report;
   quantize::Report report;
   std::ostringstream static_report, search_report, static_page;
 
   void run(const std::vector<ir::Graph*>& graphs, Stages& stages) {
+    if (goal) meter.emplace(meter_for(graphs, stages));  // beside the whole model
+    if (pruning) prune(graphs, stages);
+    if (!recipe) return;
     if (integers) return run_static(graphs, stages);
     quantize::Options options;
-    if (!choice.calibrate.empty()) {
-      options.samples = examples_for(*graphs.front());
-      require_variety(options.samples);
-    }
+    if (!choice.calibrate.empty()) options.samples = varied_examples_for(*graphs.front());
     if (goal) search_recipe(graphs, options, stages);
     options.progress = Shown(stages);
     report = quantize::quantize(graphs, *recipe, options);
@@ -84,6 +88,21 @@ struct Quantization::Parts {
     CalibrationOptions options = data_options(graph);
     options.most = static_cast<size_t>(choice.samples);
     return read_calibration(choice.calibrate, inputs_of(graph), options);
+  }
+
+  quantize::Examples varied_examples_for(const ir::Graph& graph) const {
+    quantize::Examples examples = examples_for(graph);
+    require_variety(examples);
+    return examples;
+  }
+
+  bool learns_zeros() const {
+    return pruning && pruning->method != quantize::Pruning::Method::magnitude;
+  }
+  void prune(const std::vector<ir::Graph*>& graphs, Stages& stages) {
+    quantize::Examples examples;
+    if (learns_zeros()) examples = varied_examples_for(*graphs.front());
+    prune_report = quantize::prune(graphs, *pruning, examples, shown_as("pruning", stages));
   }
 
   CalibrationOptions data_options(const ir::Graph& graph) const {
@@ -105,8 +124,8 @@ struct Quantization::Parts {
     return {*goal, std::move(tests), graphs, exported, shown_as("measuring the model", stages)};
   }
 
-  quantize::Target target_of(ProgramMeter& meter, Stages& stages) const {
-    return {goal->goal, [&meter](const std::vector<ir::Graph*>& g) { return meter.run(g); },
+  quantize::Target target_of(Stages& stages) {
+    return {goal->goal, [this](const std::vector<ir::Graph*>& g) { return meter->run(g); },
             shown_as("searching", stages)};
   }
 
@@ -114,17 +133,14 @@ struct Quantization::Parts {
                      Stages& stages) {
     quantize::scale_for_activations(graphs, *recipe, options);
     for (quantize::Rule& rule : recipe->rules) rule.scheme.awq = false;  // that is done
-    ProgramMeter meter = meter_for(graphs, stages);
-    quantize::BlockTarget found =
-        quantize::recipe_for(graphs, *recipe, options, target_of(meter, stages));
+    quantize::BlockTarget found = quantize::recipe_for(graphs, *recipe, options, target_of(stages));
     print_curve(search_report, *goal, found.search, "weights that can be quantized");
     *recipe = std::move(found.recipe);
   }
 
   void search_static(ir::Graph& graph, const quantize::Ranges& ranges, Stages& stages) {
-    ProgramMeter meter = meter_for({&graph}, stages);
     quantize::StaticTarget found =
-        quantize::static_options_for(graph, ranges, integers->options, target_of(meter, stages));
+        quantize::static_options_for(graph, ranges, integers->options, target_of(stages));
     print_curve(search_report, *goal, found.search, "weights and results of nodes");
     integers->options = std::move(found.options);
   }
@@ -224,8 +240,8 @@ struct Quantization::Parts {
   }
 };
 
-Option add_quantize_options(Command& command, QuantizeChoice& choice) {
-  const Option recipe = command.option(
+void add_quantize_options(Command& command, QuantizeChoice& choice) {
+  command.option(
       "--recipe RECIPE", choice.recipe,
       "Quantizes: int8, int8-weights, int8-dynamic, fp8, int4-g32, 8da4w, mixed, or a file; "
       "kv-int8 and kv-int4 quantize the caches of a language model");
@@ -233,6 +249,7 @@ Option add_quantize_options(Command& command, QuantizeChoice& choice) {
                  "Inputs that the recipe learns from: a .safetensors or .npy file, a folder of "
                  "pictures, or a .txt file for a language model");
   add_picture_options(command, choice.pictures);
+  add_prune_options(command, choice.prune);
   command.flag("--sensitivity", choice.sensitivity,
                "Recipes with static activations: runs the model for each node, and lists the nodes "
                "that do most harm");
@@ -253,7 +270,6 @@ Option add_quantize_options(Command& command, QuantizeChoice& choice) {
       .option("--report FILE.html", choice.report,
               "Writes a page about the weights or nodes, from the most harmed")
       .checked_by(check_page);
-  return recipe;
 }
 
 Quantization::Quantization(const QuantizeChoice& choice, std::string model)
@@ -261,10 +277,15 @@ Quantization::Quantization(const QuantizeChoice& choice, std::string model)
   parts_->choice = choice, parts_->model = std::move(model);
   if (!choice.recipe.empty()) parts_->recipe = quantize::find_recipe(choice.recipe);
   if (choice.samples < 1) throw UsageError("--samples", "it must be positive");
+  parts_->pruning = pruning_of(choice.prune, !choice.calibrate.empty());
   for (const auto& [given, name] :
-       {std::pair(&choice.calibrate, "--calibrate"), std::pair(&choice.report, "--report"),
-        std::pair(&choice.target, "--target-accuracy")})
+       {std::pair(&choice.report, "--report"), std::pair(&choice.target, "--target-accuracy")})
     if (!given->empty() && !parts_->recipe) throw UsageError(name, "it needs --recipe");
+  if (!choice.calibrate.empty() && !parts_->recipe && !parts_->learns_zeros())
+    throw UsageError("--calibrate", parts_->pruning
+                                        ? "magnitude learns nothing from data; add --recipe, or "
+                                          "leave the data out"
+                                        : "it needs --recipe or --prune");
   parts_->read_goal();
   if (parts_->recipe) parts_->integers = quantize::static_recipe(*parts_->recipe);
   if (choice.sensitivity && !parts_->integers)
@@ -276,18 +297,20 @@ Quantization::Quantization(const QuantizeChoice& choice, std::string model)
 }
 Quantization::~Quantization() = default;
 
-int Quantization::stages() const { return parts_->recipe ? 1 : 0; }
+int Quantization::stages() const { return parts_->recipe || parts_->pruning ? 1 : 0; }
 
 void Quantization::add_to(ExportOptions& options, Stages& stages) {
-  if (!parts_->recipe) return;
+  if (this->stages() == 0) return;
   parts_->exported = options;
   options.before_passes = [this, &stages](const std::vector<ir::Graph*>& graphs) {
-    stages.begin("quantizing");
+    stages.begin(parts_->recipe ? "quantizing" : "pruning");
     parts_->run(graphs, stages);
   };
 }
 
 void Quantization::print(std::ostream& out, bool all) const {
+  if (parts_->pruning && all) out << parts_->prune_report;
+  if (parts_->pruning && !all) quantize::print_sum(out, parts_->prune_report);
   if (!parts_->recipe) return;
   out << parts_->search_report.view() << parts_->static_report.view();
   if (!parts_->integers) {

@@ -1,22 +1,23 @@
-// Quantizes the weights of a model on its way to a program: the options --recipe, --calibrate,
-// --samples, --target-accuracy, --report and others. Where Taper is built without
-// exporter/quantize, it refuses (without_quantize.cpp).
+// Quantizes and prunes the weights of a model on its way to a program: the options --recipe,
+// --prune, --calibrate, --samples, --target-accuracy, --report and others. Where Taper is built
+// without exporter/quantize, it refuses (without_quantize.cpp).
 #pragma once
 #include <iosfwd>
 #include <memory>
 #include <string>
 
 #include "taper/exporter/cli/picture.h"
+#include "taper/exporter/cli/pruning.h"
 #include "taper/exporter/export_options.h"
 
 namespace taper::cli {
 
 class Command;
-class Option;
 class Stages;
 
 struct QuantizeChoice {
   std::string recipe;        ///< a name or a file; "": nothing is quantized
+  PruneChoice prune;         ///< before that
   std::string calibrate;     ///< recorded inputs, or a text for a language model
   std::string report;        ///< a page to write
   int64_t samples = 64;      ///< of the calibration data at most
@@ -33,8 +34,7 @@ std::string take_cache_recipe(std::string& recipe);
 /// The same for caches that --cache-dtype gives: they get what the recipe says. Throws UsageError
 /// if both say different things.
 void take_cache_recipe(std::string& recipe, std::string& dtype);
-/// Returns the option of the recipe.
-Option add_quantize_options(Command& command, QuantizeChoice& choice);
+void add_quantize_options(Command& command, QuantizeChoice& choice);
 
 class Quantization {
  public:

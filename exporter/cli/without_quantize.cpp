@@ -7,8 +7,8 @@ namespace taper::cli {
 
 struct Quantization::Parts {};
 
-Option add_quantize_options(Command& command, QuantizeChoice& choice) {
-  return command.option("--recipe RECIPE", choice.recipe, "This build of taper cannot quantize");
+void add_quantize_options(Command& command, QuantizeChoice& choice) {
+  command.option("--recipe RECIPE", choice.recipe, "This build of taper cannot quantize");
 }
 Quantization::Quantization(const QuantizeChoice& choice, std::string) {
   if (!choice.recipe.empty()) throw ExportError("--recipe: this build of taper cannot quantize");

@@ -306,6 +306,43 @@ TEST_F(absurd_input, is_no_goal_and_no_option) {
   EXPECT_EQ(inputs_, 41);
 }
 
+TEST_F(absurd_input, prunes_nothing) {
+  for (const char* pattern :
+       {"",     "0",     "1",     "1.5",   "-0.5",    "nan",    "inf",         "50%",
+        "half", "4:4",   "0:4",   "5:4",   "-1:4",    "2:",     ":4",          "2:4:8",
+        "4x8",  "0:4x8", "1:4x8", "0.5:4", "0.5:0x8", "0.5:4x", "0.5:4x99999", "99999999999:4"})
+    expect_refusal(std::string("--sparsity ") + pattern,
+                   {lenet_, "--prune", "magnitude", "--sparsity", pattern});
+  for (const char* method : {"", "random", "Magnitude", "wanda,sparsegpt"})
+    expect_refusal(std::string("--prune ") + method,
+                   {lenet_, "--prune", method, "--calibrate", digits()});
+  for (const char* pattern : {"x", "conv1.weights", "CONV*", "embedding"})
+    expect_refusal(pattern, {lenet_, "--prune", "magnitude", "--prune-exclude", pattern});
+  expect_refusal("all", {lenet_, "--prune", "magnitude", "--prune-exclude", "*"});
+  expect_refusal("too few", {lenet_, "--prune", "magnitude", "--sparsity", "0.5:512x512"});
+  expect_refusal(
+      "blocks", {lenet_, "--prune", "sparsegpt", "--sparsity", "0.5:4x8", "--calibrate", digits()});
+  for (const char* method : {"wanda", "sparsegpt"}) {
+    expect_refusal("no data", {lenet_, "--prune", method});
+    for (const std::string& data : {std::string("none.npy"), images("nan.npy", {NAN}),
+                                    images("same.npy", {.5f}), images("huge.npy", {3e38f, -3e38f})})
+      expect_refusal(method + (" " + data), {lenet_, "--prune", method, "--calibrate", data});
+  }
+  expect_refusal("data for nothing", {lenet_, "--prune", "magnitude", "--calibrate", digits()});
+  expect_refusal("pattern alone", {lenet_, "--recipe", "int4-g32", "--sparsity", "2:4"});
+  expect_refusal("exclusion alone", {lenet_, "--recipe", "int4-g32", "--prune-exclude", "fc1*"});
+  expect_refusal("goal alone", {lenet_, "--prune", "magnitude", "--target-accuracy",
+                                "cosine >= 0.9", "--evaluate", digits()});
+  expect_refusal("page alone", {lenet_, "--prune", "magnitude", "--report", "x.html"});
+  // the whole model meets the goal, and the pruned one does not
+  expect_refusal("goal",
+                 {lenet_, "--prune", "magnitude", "--sparsity", "0.9", "--recipe", "int8-weights",
+                  "--target-accuracy", "cosine >= 0.9999", "--evaluate", digits()});
+  expect_warning("too much", {lenet_, "--prune", "magnitude", "--sparsity", "0.95"});
+  expect_warning("zeros are lost", {lenet_, "--prune", "magnitude", "--recipe", "int4-g32"});
+  EXPECT_EQ(inputs_, 53);
+}
+
 TEST_F(absurd_input, may_be_a_damaged_model) {
   const std::string whole = content(lenet_);
   for (int part = 0; part < 20; ++part)

@@ -41,6 +41,37 @@ TEST(taper_quantize, says_what_became_of_each_weight) {
   EXPECT_THAT(check.out, HasSubstr("1 test passed"));
 }
 
+TEST(taper_quantize, prunes_and_says_what_it_is_worth) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/lenet.pt2");
+  TAPER_GOLDEN_DATA_OR_SKIP(digits, "pt2/lenet.io.safetensors");
+  const std::string program = scratch("pruned.taper"), whole = scratch("whole.taper");
+  const Outcome o =
+      taper_command("quantize", model.string(), "--prune", "magnitude", "-o", program);
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("fc1.weight (120, 256)\n"));
+  EXPECT_THAT(o.out, HasSubstr("magnitude 2:4: 5 weights of 5, "));
+  EXPECT_THAT(o.out, HasSubstr("zeros take as many bytes and as much time as other numbers"));
+  EXPECT_THAT(taper_command("check", program).out, HasSubstr("1 test passed"));
+  ASSERT_EQ(taper_command("export", model.string(), "-o", whole).code, success);
+  EXPECT_EQ(std::filesystem::file_size(program), std::filesystem::file_size(whole));
+
+  // then the zeros become integers, which are zero, too
+  const auto pruned = [&](const std::string& method, const std::string& pattern,
+                          const std::string& recipe) {
+    const Outcome r = taper_command("quantize", model.string(), "--prune", method, "--sparsity",
+                                    pattern, "--prune-exclude", "conv*", "--recipe", recipe,
+                                    "--calibrate", digits.string(), "-o", program);
+    EXPECT_EQ(r.code, success) << r.err;
+    EXPECT_THAT(r.out, HasSubstr("left 2 weights: it is excluded"));
+    EXPECT_THAT(r.out, Not(HasSubstr("warning")));
+    EXPECT_THAT(taper_command("check", program).out, HasSubstr("1 test passed"));
+    return r.out;
+  };
+  EXPECT_THAT(pruned("wanda", "0.5", "int8"), HasSubstr("wanda 0.5: 3 weights of 5"));
+  EXPECT_THAT(pruned("sparsegpt", "2:4", "int8-weights"), HasSubstr("sparsegpt 2:4: 3 weights"));
+  EXPECT_THAT(pruned("wanda", "0.25:4x8", "int8-weights"), HasSubstr("wanda 0.25:4x8: 3 weights"));
+}
+
 TEST(taper_quantize, multiplies_floats_if_the_recipe_or_the_export_says_so) {
   TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/lenet.pt2");
   const std::string program = scratch("lenet.taper");
