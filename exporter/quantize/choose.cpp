@@ -4,6 +4,7 @@
 
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/ir/interpreter.h"
+#include "taper/exporter/passes/passes.h"
 
 namespace taper::quantize {
 namespace {
@@ -37,6 +38,34 @@ const Rule* rule_for(const Recipe& recipe, const Weight& weight) {
   const auto found = std::ranges::find_if(
       recipe.rules, [&](const Rule& rule) { return applies(rule.match, weight); });
   return found == recipe.rules.end() ? nullptr : &*found;
+}
+
+void fold_batch_norms(const std::vector<ir::Graph*>& graphs, const Recipe& recipe) {
+  if (std::ranges::none_of(recipe.rules, [](const Rule& rule) {
+        return rule.scheme.weights == Scheme::Weights::float8 || rule.scheme.widen;
+      }))
+    return;
+  passes::PassContext context({}, /*exact=*/false);
+  for (ir::Graph* graph : graphs) {
+    passes::fold_constants(*graph, context);
+    passes::drop_unused_results(*graph, context);
+    passes::fold_batch_norm(*graph, context);
+    passes::remove_dead_code(*graph, context);
+  }
+}
+
+void widen_others(const Recipe& recipe, std::vector<Weight>& weights) {
+  for (Weight& w : weights) {
+    const Rule* rule = rule_for(recipe, w);
+    const ir::Payload& payload = *w.constant->payload;
+    if (w.obstacle.empty() || rule == nullptr || !rule->scheme.widen) continue;
+    // each look-up would widen all of it
+    if (w.is_looked_up() || is_of_adapter(*w.constant) || payload.layout != Layout::dense ||
+        payload.dtype != DType::f32 || w.graph->is_returned(w.constant->value.get()))
+      continue;
+    w.is_widened = true, w.is_transposed = false;
+    w.obstacle.clear();
+  }
 }
 
 ChosenFormat choose_format(const Scheme& scheme, const Weight& weight) {

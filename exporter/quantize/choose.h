@@ -12,6 +12,13 @@ namespace taper::quantize {
 /// The first rule that fits a weight, or one of the nodes that read it; nullptr: none does.
 const Rule* rule_for(const Recipe& recipe, const Weight& weight);
 
+/// Folds batch norms into weights, if a rule widens them: later passes fold into f32 weights alone.
+void fold_batch_norms(const std::vector<ir::Graph*>& graphs, const Recipe& recipe);
+
+/// Marks weights that no kernel reads in blocks, if their rule says "widen": true. Nothing hinders
+/// them then.
+void widen_others(const Recipe& recipe, std::vector<Weight>& weights);
+
 struct ChosenFormat {
   const BlockFormat* format = nullptr;  ///< nullptr: no format of the scheme fits
   int64_t depth = 0;                    ///< of a row, with the zeros at its end

@@ -88,6 +88,28 @@ void read_blocks(ir::Graph& graph, const Reader& reader, Value* blocks, int64_t 
   graph.erase(node);
 }
 
+/// Its readers get f32, which a node makes of the blocks in each call.
+void widen_blocks(const Weight& w, const std::shared_ptr<const ir::Payload>& blocks,
+                  int64_t padded_depth) {
+  ir::Graph& graph = *w.graph;
+  Value* old = w.constant->value.get();
+  Node* first = nullptr;  // the reader that comes first
+  for (Node& node : graph.nodes())
+    if (first == nullptr && std::ranges::find(old->users, &node) != old->users.end()) first = &node;
+  const auto insert = [&](const Operator& op, std::vector<ir::Argument> arguments) {
+    return ir::insert_before(graph, first, op, std::move(arguments), first->location, first->module)
+        ->result();
+  };
+  const int64_t rows = w.rows(), depth = w.depth();
+  const eager::Tensor all = eager::arange(rows, DType::i64);
+  Value* wide = insert(ops::taper_block_embedding, {graph.add_constant(w.constant->path, blocks),
+                                                    graph.add_constant("", ir::payload_of(all))});
+  if (padded_depth > depth)
+    wide = insert(ops::slice_Tensor, {wide, Dim(1), Dim(0), Dim(depth), Dim(1)});
+  const std::vector<int64_t>& sizes = w.constant->payload->sizes;
+  graph.replace_uses(old, insert(ops::view, {wide, std::vector<Dim>(sizes.begin(), sizes.end())}));
+}
+
 // ---- all together ----
 
 /// What became of a weight. Other graphs that share it get the same.
@@ -105,7 +127,9 @@ class Quantizer {
       : recipe_(recipe), options_(options) {
     for (ir::Graph* graph : graphs)
       ir::for_each_graph(*graph, [&](ir::Graph& g) {
-        for (Weight& w : find_weights(g)) weights_.push_back(std::move(w));
+        std::vector<Weight> found = find_weights(g);
+        widen_others(recipe, found);
+        for (Weight& w : found) weights_.push_back(std::move(w));
       });
     first_ = graphs.empty() ? nullptr : graphs.front();
     report_.recipe = recipe.name;
@@ -143,7 +167,7 @@ class Quantizer {
     if (options_.samples.count == 0) return;
     std::vector<const Value*> inputs;
     for (const Weight& w : weights_)
-      if (w.graph == first_ && w.obstacle.empty())
+      if (w.graph == first_ && w.obstacle.empty() && !w.is_widened)
         for (const Reader& r : w.readers)
           if (!r.is_look_up) inputs.push_back(r.input());
     show("calibrating", 0);
@@ -166,6 +190,7 @@ class Quantizer {
   /// The Hessian of all products with a weight; nullptr without calibration data.
   std::shared_ptr<const Hessian> hessian_of(const Weight& w, int64_t depth) const {
     std::shared_ptr<Hessian> sum;
+    if (w.is_widened) return sum;
     for (const Reader& r : w.readers) {
       if (r.is_look_up) continue;
       const auto found = hessians_.find(r.input());
@@ -250,7 +275,8 @@ class Quantizer {
       const Quantized q = quantized(w, decision);
       decision.payload = q.payload;
       report.measure = q.measure, report.zero_rows = q.zero_rows;
-      report.scheme = name_of(*decision.format) + " " + name_of(q.method);
+      report.scheme =
+          name_of(*decision.format) + " " + name_of(q.method) + (w.is_widened ? ", widened" : "");
     } catch (const ExportError& e) {
       throw ExportError("weight " + w.constant->path + ": " + e.what());
     }
@@ -260,9 +286,10 @@ class Quantizer {
   Quantized quantized(const Weight& w, const Decision& decision) const {
     const Layout layout = decision.format->layout;
     Method method = decision.rule->scheme.method;
-    // rows that are looked up have no products to learn from
+    // rows that are looked up have no products to learn from, and convolutions are not learned from
     const std::shared_ptr<const Hessian> hessian = hessian_of(w, decision.depth);
-    if (learns(method) && hessian == nullptr && options_.samples.count > 0 && w.is_looked_up())
+    if (learns(method) && hessian == nullptr && options_.samples.count > 0 &&
+        (w.is_looked_up() || w.is_widened))
       method = Method::mse;
     const auto compute = [&] {
       const Matrix m = rows_of(w, decision.depth);
@@ -283,6 +310,7 @@ class Quantizer {
   static void edit(const Weight& w, const Decision& decision) {
     if (decision.float8 != nullptr) return read_float8(*w.graph, *w.constant, *decision.float8);
     if (decision.payload == nullptr || !w.obstacle.empty()) return;
+    if (w.is_widened) return widen_blocks(w, decision.payload, decision.depth);
     Value* blocks = w.graph->add_constant(w.constant->path, decision.payload);
     for (const Reader& r : w.readers)
       read_blocks(*w.graph, r, blocks, decision.depth - w.depth(),
@@ -333,21 +361,6 @@ class Quantizer {
   std::set<const Rule*> used_;
   Report report_;
 };
-
-/// Later passes fold batch norms into f32 weights alone.
-void fold_batch_norms(const std::vector<ir::Graph*>& graphs, const Recipe& recipe) {
-  if (std::ranges::none_of(recipe.rules, [](const Rule& rule) {
-        return rule.scheme.weights == Scheme::Weights::float8;
-      }))
-    return;
-  passes::PassContext context({}, /*exact=*/false);
-  for (ir::Graph* graph : graphs) {
-    passes::fold_constants(*graph, context);
-    passes::drop_unused_results(*graph, context);
-    passes::fold_batch_norm(*graph, context);
-    passes::remove_dead_code(*graph, context);
-  }
-}
 
 }  // namespace
 

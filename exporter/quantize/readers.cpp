@@ -157,6 +157,14 @@ ir::Value* Reader::input() const {
   return ir::Call<ops::addmm>(*node).get<"mat1">();
 }
 
+int64_t Weight::depth() const {
+  const std::vector<int64_t>& sizes = constant->payload->sizes;
+  if (is_transposed) return sizes[0];
+  int64_t depth = 1;
+  for (size_t d = 1; d < sizes.size(); ++d) depth *= sizes[d];
+  return depth;
+}
+
 bool Weight::is_looked_up() const { return std::ranges::any_of(readers, &Reader::is_look_up); }
 
 bool is_of_adapter(const ir::Constant& constant) {

@@ -16,7 +16,8 @@ struct Reader {
   ir::Value* input() const;
 };
 
-/// A constant matrix, and the nodes that read it.
+/// A constant matrix, and the nodes that read it. A weight of a convolution is a matrix with a row
+/// for each number along its first dimension.
 struct Weight {
   ir::Graph* graph;
   ir::Constant* constant;
@@ -24,10 +25,12 @@ struct Weight {
   bool is_transposed = false;              ///< stored as (in, out); all readers agree
   bool is_first = false, is_last = false;  ///< its product comes first or last in the graph
   std::string obstacle;                    ///< why it cannot be in blocks; "": nothing hinders
+  /// No kernel reads its blocks, so that programs make f32 of them in each call (choose.h).
+  bool is_widened = false;
 
   bool is_looked_up() const;
   int64_t rows() const { return constant->payload->sizes[is_transposed ? 1 : 0]; }
-  int64_t depth() const { return constant->payload->sizes[is_transposed ? 0 : 1]; }
+  int64_t depth() const;
 };
 
 /// The small matrices of a LoRA adapter. They were trained beside the weights as those are, and

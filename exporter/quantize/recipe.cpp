@@ -103,7 +103,7 @@ class RuleReader {
     Scheme scheme;
     if (value.is_string()) return add_weights(scheme, value), scheme;
     require_keys(value,
-                 {"weights", "method", "activations", "awq", "observer", "correct-bias",
+                 {"weights", "method", "activations", "awq", "widen", "observer", "correct-bias",
                   "weight-bits", "equalize", "smooth"},
                  "a scheme");
     if (!value.contains("weights")) fail("the scheme has no \"weights\"");
@@ -117,6 +117,7 @@ class RuleReader {
     if (value.contains("activations"))
       scheme.activations = word(value.at("activations"), "activations", activation_words);
     if (value.contains("awq")) scheme.awq = flag(value, "awq");
+    if (value.contains("widen")) scheme.widen = flag(value, "widen");
     add_static(scheme, value);
     require_fitting(scheme);
     return scheme;
@@ -177,6 +178,8 @@ class RuleReader {
                      : "int8-channel weights need int8-static activations");
     if (scheme.awq && scheme.weights != Scheme::Weights::blocks)
       fail("\"awq\" is for weights in blocks");
+    if (scheme.widen && scheme.weights != Scheme::Weights::blocks)
+      fail("\"widen\" is for weights in blocks");
     for (const Layout layout : scheme.layouts)
       if (scheme.method == Method::hqq && !find_format(layout)->has_offset)
         fail("hqq needs a format with offsets, and " + name_of(*find_format(layout)) +

@@ -43,6 +43,9 @@ struct Scheme {
   Method method = Method::best;
   Activations activations = Activations::as_exported;
   bool awq = false;  ///< of blocks: channels are scaled first (awq.h)
+  /// Of blocks: weights that no kernel reads in blocks, such as those of convolutions, become f32
+  /// in each call.
+  bool widen = false;
   // of static activations
   ObserverOptions observer;
   bool correct_bias = true;      ///< StaticOptions::correct_bias

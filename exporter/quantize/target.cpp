@@ -44,7 +44,9 @@ class BlockLevels {
   BlockLevels(const std::vector<ir::Graph*>& graphs, const Recipe& least) : least_(least) {
     for (ir::Graph* graph : graphs)
       ir::for_each_graph(*graph, [&](ir::Graph& g) {
-        for (const Weight& w : find_weights(g)) add(w);
+        std::vector<Weight> found = find_weights(g);
+        widen_others(least, found);
+        for (const Weight& w : found) add(w);
       });
     if (layers_.empty())
       throw ExportError("recipe " + least.name +
@@ -149,6 +151,7 @@ StaticOptions with_levels(const StaticOptions& options, const std::vector<Search
 
 BlockTarget recipe_for(const std::vector<ir::Graph*>& graphs, const Recipe& least,
                        const Options& options, const Target& target) {
+  fold_batch_norms(graphs, least);
   Cache cache;
   const Options quiet{options.samples, {}, &cache};
   BlockLevels levels(graphs, least);

@@ -20,8 +20,9 @@ struct BlockTarget {
   SearchResult search;
 };
 /// A weight gets the scheme that `least` gives it, one of more bits, or stays float. Nothing scales
-/// channels: do that before (awq.h). The graphs do not change. Throws ExportError if nothing can be
-/// quantized, or if nothing meets the goal.
+/// channels: do that before (awq.h). Batch norms are folded if `least` widens weights; the graphs
+/// do not change otherwise. Throws ExportError if nothing can be quantized, or if nothing meets the
+/// goal.
 BlockTarget recipe_for(const std::vector<ir::Graph*>& graphs, const Recipe& least,
                        const Options& options, const Target& target);
 

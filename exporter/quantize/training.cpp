@@ -150,7 +150,8 @@ Tensor in_blocks(const Tensor& weight, Layout layout, Method method, bool is_tra
   const eager::NoGrad guard;
   if (eager::recorder() != nullptr)
     throw ExportError("a step that rounds weights to blocks does not export; train it on the host");
-  const Tensor rows = is_transposed ? weight.t().contiguous() : weight;
+  const Tensor rows =
+      is_transposed ? weight.t().contiguous() : weight.reshape({weight.size(0), -1});
   const int64_t depth = rows.size(1).value();
   Matrix m{rows.size(0).value(), padded_depth, {}};
   m.elements.resize(static_cast<size_t>(m.rows * padded_depth));
@@ -162,7 +163,7 @@ Tensor in_blocks(const Tensor& weight, Layout layout, Method method, bool is_tra
                         m.elements.data());
   const Tensor padded = Tensor::from(m.elements, {m.rows, padded_depth});
   const Tensor values = padded.slice(1, 0, depth).contiguous();
-  return is_transposed ? values.t().contiguous() : values;
+  return is_transposed ? values.t().contiguous() : values.reshape(weight.sizes());
 }
 
 /// The constant of this path, if there is only one.
@@ -405,7 +406,9 @@ void QatModel::add_activation(const GridGroup& group) {
 QatModel::QatModel(const ir::Graph& graph, const Recipe& recipe)
     : source_(copy_of(graph)), graph_(copy_of(graph)), observes_(false) {
   Builder builder(*this);
-  for (const quantize::Weight& found : find_weights(*graph_)) {
+  std::vector<quantize::Weight> weights = find_weights(*graph_);
+  widen_others(recipe, weights);
+  for (const quantize::Weight& found : weights) {
     const Rule* rule = rule_for(recipe, found);
     Weight* weight = builder.train(found.constant->value.get(), found.constant->path);
     if (weight == nullptr || !found.obstacle.empty() || rule == nullptr ||

@@ -159,6 +159,9 @@ TEST_F(absurd_input, makes_no_scheme) {
                            "{\"weights\": \"int4\", \"awq\": \"yes\"}",
                            "{\"weights\": \"float\", \"awq\": true}",
                            "{\"weights\": \"f8_e4m3fn\", \"awq\": true}",
+                           "{\"weights\": \"int4\", \"widen\": 1}",
+                           "{\"weights\": \"float\", \"widen\": true}",
+                           "{\"weights\": \"f8_e4m3fn\", \"widen\": true}",
                            "{\"weights\": \"int4\", \"observer\": \"mse\"}",
                            "{\"weights\": \"int4\", \"smooth\": 0.5}",
                            "{\"weights\": \"int4\", \"weight-bits\": 4}",
@@ -181,7 +184,7 @@ TEST_F(absurd_input, makes_no_scheme) {
         "[{\"match\": \"*\", \"scheme\": {\"weights\": \"int8-channel\", \"activations\": "
         "\"int8-static\", " +
         std::string(option) + "}}]");
-  EXPECT_EQ(inputs_, 68);
+  EXPECT_EQ(inputs_, 71);
 }
 
 TEST_F(absurd_input, makes_no_rules_that_fit_nothing) {

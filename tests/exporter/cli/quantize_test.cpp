@@ -72,6 +72,26 @@ TEST(taper_quantize, prunes_and_says_what_it_is_worth) {
   EXPECT_THAT(pruned("wanda", "0.25:4x8", "int8-weights"), HasSubstr("wanda 0.25:4x8: 3 weights"));
 }
 
+TEST(taper_quantize, widens_convolutions_if_the_recipe_says_so) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/resnet20.pt2");
+  TAPER_GOLDEN_DATA_OR_SKIP(recorded, "pt2/resnet20.io.safetensors");
+  const std::string program = scratch("small.taper"), recipe = scratch("small.json");
+  std::ofstream(recipe)
+      << R"([{"match": "*", "scheme": {"weights": "int4", "activations": "float", "widen": true}}])";
+  const auto expect_small = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"quantize", model.string(), "--recipe", recipe, "-o", program};
+    all.insert(all.end(), more.begin(), more.end());
+    std::ostringstream out, err;
+    ASSERT_EQ(run(all, out, err), success) << err.str();
+    EXPECT_THAT(out.str(), HasSubstr("q4_1 mse, widened"));
+    EXPECT_THAT(out.str(), Not(HasSubstr("batch_norm")));
+    EXPECT_THAT(taper_command("check", program).out, HasSubstr("1 test passed"));
+  };
+  expect_small({});
+  EXPECT_LT(std::filesystem::file_size(program), 320000u);  // of 1.2 MB in f32
+  expect_small({"--target-accuracy", "cosine >= 0.995", "--evaluate", recorded.string()});
+}
+
 TEST(taper_quantize, multiplies_floats_if_the_recipe_or_the_export_says_so) {
   TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/lenet.pt2");
   const std::string program = scratch("lenet.taper");

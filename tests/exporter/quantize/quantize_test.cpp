@@ -273,6 +273,47 @@ TEST(quantize, keeps_zeros_where_the_format_has_one) {
   EXPECT_THAT(report.notes[0], HasSubstr("of 160 zeros of w are none in q4_1 mse"));
 }
 
+/// No kernel reads weights of convolutions in blocks.
+TEST(quantize, widens_weights_of_convolutions_if_the_recipe_says_so) {
+  Model m;
+  m.add("conv.weight", random_payload({6, 3, 3, 3}, 1)).add("b", random_payload({6}, 2));
+  m.nodes =
+      "input \"x\" = %x: f32[2, 3, 9, 9]\n"
+      "%y: f32[2, 6, 9, 9] = convolution(%x, %conv.weight, %b, [1, 1], [1, 1], [1, 1], false, [0, "
+      "0], 1)\noutput \"y\" = %y\n";
+  const std::vector<eager::Tensor> x = {random_tensor({2, 3, 9, 9}, 3)};
+  EXPECT_THAT(refusal(m, int8()), HasSubstr("no kernel reads weights of convolutions in blocks"));
+  Options options;
+  options.samples = Examples({x});
+  for (const char* weights : {"q8_0", "q4_1"}) {
+    const Changed c(m,
+                    recipe_of("{\"weights\": \"" + std::string(weights) + "\", \"widen\": true}"),
+                    x, 0.2, options);
+    EXPECT_THAT(operators(*c.graph),
+                ElementsAre("taper::block_embedding", "slice.Tensor", "view", "convolution"));
+    EXPECT_EQ(c.report.weights[0].padded_to, 32);
+    EXPECT_THAT(c.report.weights[0].scheme, HasSubstr(", widened"));
+    EXPECT_LT(c.report.weights[0].bytes_after, c.report.weights[0].bytes_before / 3);
+  }
+  // the results are those of the numbers that the report is about
+  const Changed c(m, recipe_of(R"({"weights": "q8_0", "widen": true})"), x, 0.01);
+  EXPECT_GT(c.report.weights[0].measure.sqnr_db(), 40);
+}
+
+TEST(quantize, widens_what_is_read_both_ways) {
+  Model m;
+  m.add("w", random_payload({16, 16}, 1));
+  m.nodes =
+      "input \"x\" = %x: f32[3, 16]\n"
+      "%y: f32[3, 16] = linear(%x, %w, none)\n"
+      "%z: f32[3, 16] = mm(%y, %w)\noutput \"z\" = %z\n";
+  EXPECT_THAT(refusal(m, int8()), HasSubstr("both as it is and transposed"));
+  const Changed c(m, recipe_of(R"({"weights": "int8", "widen": true})"),
+                  {random_tensor({3, 16}, 3)}, 0.02);
+  EXPECT_THAT(operators(*c.graph),
+              ElementsAre("taper::block_embedding", "slice.Tensor", "view", "linear", "mm"));
+}
+
 TEST(quantize, leaves_adapters_as_they_are) {
   Model m;
   m.add("w", random_payload({64, 64}, 1));
