@@ -181,6 +181,21 @@ bool may_overwrite(const Kernel& kernel, const OperatorInfo& info, const Boxed* 
   });
 }
 
+/// The operator that multiplies with a weight in blocks, or looks up its rows, without a dense copy
+/// of the weight. It takes the first arguments of the other, and gives the same bits. nullptr: no
+/// weight is in blocks.
+const OperatorInfo* reader_of_blocks(const OperatorInfo& info, const Boxed* arguments) {
+  const bool looks_up = info.op == &ops::embedding;
+  if (!looks_up && info.op != &ops::linear) return nullptr;
+  const Tensor &weight = arguments[looks_up ? 0 : 1].tensor(),
+               &other = arguments[looks_up ? 1 : 0].tensor();
+  if (!is_in_blocks(weight.layout()) || weight.rank() != 2 || other.layout() != Layout::dense)
+    return nullptr;
+  static const OperatorInfo &product = info_of(ops::taper_block_linear),
+                            &rows = info_of(ops::taper_block_embedding);
+  return looks_up ? &rows : &product;
+}
+
 std::string dtypes_of_arguments(const OperatorInfo& info, const Boxed* arguments) {
   std::string text;
   any_tensor(info, arguments, [&](int, const Tensor& t) {
@@ -198,6 +213,8 @@ bool some_kernel_fits(const OperatorInfo& info, const Boxed* arguments, DType (*
 }
 void run_kernel(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
                 const Tensor* self, const Location& here) {
+  if (const OperatorInfo* reader = reader_of_blocks(info, arguments))
+    return run_kernel(*reader, arguments, results, nullptr, here);
   Slots slots(info, arguments, here);
   TensorType<Extent> types[Schema::max_results];
   Facts<Extent> facts;

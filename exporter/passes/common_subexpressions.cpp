@@ -1,5 +1,6 @@
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "taper/exporter/eager/checkpoint.h"
 #include "taper/exporter/ir/printer.h"
@@ -18,14 +19,28 @@ std::string text_of(const ir::Node& node) {
   return text;
 }
 
+/// Rows of blocks take little time to decode, and much memory to keep. A training decodes a large
+/// weight by parts, again for each group of tokens.
+std::unordered_set<const ir::Node*> decodings(const ir::Graph& graph) {
+  std::unordered_set<const ir::Node*> found;
+  for (const ir::Constant& c : graph.constants()) {
+    if (!is_in_blocks(c.payload->layout)) continue;
+    for (const ir::Node* user : c.value->users)
+      if (user->op == &ops::embedding || user->op == &ops::taper_block_embedding)
+        found.insert(user);
+  }
+  return found;
+}
+
 }  // namespace
 
 int merge_common_subexpressions(ir::Graph& graph, PassContext&) {
   int merged = 0;
   std::unordered_map<std::string, ir::Node*> calls;
+  const std::unordered_set<const ir::Node*> decoding = decodings(graph);
   for (auto at = graph.nodes().begin(); at != graph.nodes().end();) {
     ir::Node* node = &*at++;
-    if (node->op->category == Category::check) continue;
+    if (node->op->category == Category::check || decoding.contains(node)) continue;
     const auto [first, is_new] = calls.try_emplace(text_of(*node), node);
     if (is_new) continue;
     for (size_t i = 0; i < node->results.size(); ++i)

@@ -76,7 +76,8 @@ int fuse_quantized(ir::Graph& graph, PassContext& context);
 int fold_constants(ir::Graph& graph, PassContext& context);
 
 /// Keeps one of several calls of the same operator on the same arguments. This holds for all
-/// operators, because random numbers are functions of a state.
+/// operators, because random numbers are functions of a state. Look-ups of rows in blocks stay:
+/// kept rows would take more memory than the weight.
 int merge_common_subexpressions(ir::Graph& graph, PassContext& context);
 
 /// Makes a `max_pool2d` of each max_pool2d_with_indices whose indices nobody uses, where the target

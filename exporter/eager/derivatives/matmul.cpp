@@ -1,8 +1,13 @@
 #include "taper/exporter/eager/ops/matmul.h"
 
+#include <algorithm>
+
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/derivatives/shared.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/indexing.h"
 #include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager::derivatives {
 namespace {
@@ -12,6 +17,23 @@ Tensor as_rows(const Tensor& t) {
   Dim rows(1);
   for (int i = 0; i + 1 < t.rank(); ++i) rows *= t.size(i);
   return t.reshape({rows, t.size(-1)});
+}
+
+/// d W with a weight (out, in) in blocks. So many rows become f32 at a time that they take 16 MB,
+/// where `mm` makes a dense copy of the whole weight.
+Tensor times_blocks(const Tensor& d, const Tensor& weight) {
+  constexpr int64_t most_elements = int64_t{4} << 20;
+  const int64_t rows = weight.size(0).value(), columns = weight.size(1).value();
+  const int64_t part = std::max<int64_t>(most_elements / std::max<int64_t>(columns, 1), 1);
+  if (rows <= part) return mm(d, weight);
+  Tensor sum;
+  for (int64_t first = 0; first < rows; first += part) {
+    const int64_t end = std::min(first + part, rows);
+    const Tensor product =
+        mm(narrow(d, 1, first, end - first), embedding(weight, arange(first, end)));
+    sum = sum.defined() ? sum + product : product;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -64,7 +86,9 @@ TAPER_DERIVATIVE(linear, "input", "weight") {
   const Tensor d = as_rows(vector ? dy.unsqueeze(-1) : dy);
   const Tensor matrix = vector ? w.unsqueeze(0) : w;
   Tensor dx, dw;
-  if (saved.needs<"input">()) dx = mm(d, matrix).reshape(x.sizes());
+  if (saved.needs<"input">())
+    dx = (is_in_blocks(matrix.layout()) ? times_blocks(d, matrix) : mm(d, matrix))
+             .reshape(x.sizes());
   if (saved.needs<"weight">()) dw = mm(d.t(), as_rows(x)).reshape(w.sizes());
   return {dx, dw, saved.needs<"bias">() ? dy : Tensor()};
 }

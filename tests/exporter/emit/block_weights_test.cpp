@@ -144,6 +144,31 @@ TEST(block_weights, are_tensors_that_eager_reads_and_never_writes) {
                        "elements in panels cannot be a tensor");
 }
 
+TEST(block_weights, give_the_bits_of_their_dense_copies_in_eager) {
+  for (const Layout layout : {Layout::q4_0, Layout::q4_k, Layout::q6_k}) {
+    const Tensor w = ir::tensor_of(tests::random_blocks(layout, {words, width})),
+                 f32 = w.unpacked();
+    const Tensor x = eager::randn({3, 2, width}), bias = eager::randn({words}),
+                 indices = Tensor::from<int64_t>({4, 49, 0, 4}, {2, 2});
+    EXPECT_EQ(eager::linear(x, w, bias).to_vector<float>(),
+              eager::linear(x, f32, bias).to_vector<float>());
+    EXPECT_EQ(eager::embedding(w, indices).to_vector<float>(),
+              eager::embedding(f32, indices).to_vector<float>());
+  }
+}
+
+/// The weight is 18 MB in blocks of 8 bits, and would be 64 MB in f32.
+TEST(block_weights, are_widened_by_parts_where_a_gradient_goes_through_a_large_one) {
+  constexpr int64_t rows = 16384 + 5, depth = 1024;
+  const Tensor w = ir::tensor_of(tests::random_blocks(Layout::q8_0, {rows, depth}));
+  const Tensor x = eager::randn({2, depth}), dy = eager::randn({2, rows});
+  x.set_requires_grad();
+  sum(eager::linear(x, w) * dy).backward();
+  const Tensor want = eager::mm(dy, w.unpacked());
+  const double most = eager::max(eager::abs(want)).item();
+  EXPECT_LE(eager::max(eager::abs(x.grad() - want)).item(), 1e-5 * most);
+}
+
 /// A LoRA adapter of the second of two layers, and a factor in front of it, whose gradient goes
 /// through the layer's weight.
 TEST(block_weights, stay_in_blocks_while_an_adapter_beside_them_is_trained) {

@@ -58,6 +58,20 @@ class Blocks {
   ir::Payloads payloads_;
 };
 
+TEST(merge_common_subexpressions, leaves_each_look_up_of_rows_in_blocks) {
+  const std::unique_ptr<ir::Graph> graph =
+      Blocks(Layout::q4_0,
+             "input \"i\" = %i: i64[3]\n"
+             "%a: f32[3, 256] = embedding(%w, %i, -1, false, false)\n"
+             "%b: f32[3, 256] = embedding(%w, %i, -1, false, false)\n"
+             "%c: f32[3, 256] = exp(%a)\n%d: f32[3, 256] = exp(%a)\n"
+             "output \"b\" = %b\noutput \"c\" = %c\noutput \"d\" = %d\n")
+          .graph();
+  PassContext context(Target(), true);
+  EXPECT_EQ(merge_common_subexpressions(*graph, context), 1) << "the functions";
+  ir::verify(*graph);
+}
+
 Tensor numbers(int64_t rows) {
   return eager::sin(eager::arange(rows * 256).to(DType::f32)).reshape({rows, 256});
 }
