@@ -7,6 +7,29 @@
 #include "taper/exporter/io/file.h"
 
 namespace taper::data {
+namespace {
+
+/// Windows of `context` tokens, and the same one token later. `place_of` gives the place of the
+/// first token of an example.
+template <class T, class PlaceOf>
+Batch windows(const std::vector<T>& tokens, int64_t context, std::span<const int64_t> examples,
+              int64_t size, const char* name, const PlaceOf& place_of) {
+  const auto count = static_cast<int64_t>(examples.size());
+  Tensor inputs = Tensor::empty({count, context}, DType::i64),
+         targets = Tensor::empty({count, context}, DType::i64);
+  int64_t *in = inputs.data<int64_t>(), *out = targets.data<int64_t>();
+  for (const int64_t example : examples) {
+    if (example < 0 || example >= size)
+      throw std::out_of_range("data::" + std::string(name) + ": window " + std::to_string(example) +
+                              " is outside [0, " + std::to_string(size) + ")");
+    const T* window = tokens.data() + place_of(example);
+    in = std::copy(window, window + context, in);
+    out = std::copy(window + 1, window + 1 + context, out);
+  }
+  return {inputs, targets};
+}
+
+}  // namespace
 
 Characters::Characters(std::string_view text, int64_t context) : context_(context) {
   if (context < 1 || static_cast<int64_t>(text.size()) <= context)
@@ -27,19 +50,7 @@ Characters Characters::from_file(const std::filesystem::path& path, int64_t cont
 }
 
 Batch Characters::batch(std::span<const int64_t> examples, uint64_t) const {
-  const auto count = static_cast<int64_t>(examples.size());
-  Tensor inputs = Tensor::empty({count, context_}, DType::i64),
-         targets = Tensor::empty({count, context_}, DType::i64);
-  int64_t *in = inputs.data<int64_t>(), *out = targets.data<int64_t>();
-  for (const int64_t example : examples) {
-    if (example < 0 || example >= size())
-      throw std::out_of_range("data::Characters: window " + std::to_string(example) +
-                              " is outside [0, " + std::to_string(size()) + ")");
-    const uint8_t* window = tokens_.data() + example;
-    in = std::copy(window, window + context_, in);
-    out = std::copy(window + 1, window + 1 + context_, out);
-  }
-  return {inputs, targets};
+  return windows(tokens_, context_, examples, size(), "Characters", [](int64_t i) { return i; });
 }
 
 Characters Characters::part(double begin, double end) const {
@@ -80,6 +91,19 @@ std::string Characters::decode(std::span<const int64_t> tokens) const {
     text += vocabulary_[static_cast<size_t>(token)];
   }
   return text;
+}
+
+Tokens::Tokens(std::vector<int64_t> tokens, int64_t context)
+    : tokens_(std::make_shared<const std::vector<int64_t>>(std::move(tokens))), context_(context) {
+  if (context < 1 || static_cast<int64_t>(tokens_->size()) <= context)
+    throw std::invalid_argument("data::Tokens: a text of " + std::to_string(tokens_->size()) +
+                                " tokens has no window of " + std::to_string(context) +
+                                " tokens and one more");
+}
+
+Batch Tokens::batch(std::span<const int64_t> examples, uint64_t) const {
+  return windows(*tokens_, context_, examples, size(), "Tokens",
+                 [this](int64_t i) { return i * context_; });
 }
 
 }  // namespace taper::data

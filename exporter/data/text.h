@@ -1,6 +1,7 @@
-// A text as a sequence of characters, for small language models.
+// A text as a sequence of tokens or of characters, for language models.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,21 @@ class Characters : public Dataset {
  private:
   std::vector<uint8_t> tokens_;
   std::string vocabulary_;
+  int64_t context_;
+};
+
+/// Tokens of any tokenizer, cut into windows of `context` of them: a batch is as that of
+/// Characters. What is left at the end is no whole window.
+class Tokens : public Dataset {
+ public:
+  /// Throws std::invalid_argument if there is no whole window.
+  Tokens(std::vector<int64_t> tokens, int64_t context);
+
+  int64_t size() const override { return (static_cast<int64_t>(tokens_->size()) - 1) / context_; }
+  Batch batch(std::span<const int64_t> examples, uint64_t seed) const override;
+
+ private:
+  std::shared_ptr<const std::vector<int64_t>> tokens_;
   int64_t context_;
 };
 

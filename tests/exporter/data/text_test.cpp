@@ -34,5 +34,15 @@ TEST(characters, need_a_text_longer_than_the_context) {
   EXPECT_THROW(Characters("abc", 3), std::invalid_argument);
 }
 
+TEST(tokens, are_cut_into_windows_one_behind_the_other) {
+  const Tokens text({5, 6, 7, 8, 9, 10, 11, 12}, 3);
+  EXPECT_EQ(text.size(), 2);
+  const Batch batch = text.batch(std::vector<int64_t>{1, 0}, 0);
+  EXPECT_EQ(batch.inputs.to_vector<int64_t>(), (std::vector<int64_t>{8, 9, 10, 5, 6, 7}));
+  EXPECT_EQ(batch.targets.to_vector<int64_t>(), (std::vector<int64_t>{9, 10, 11, 6, 7, 8}));
+  EXPECT_THROW(text.batch(std::vector<int64_t>{2}, 0), std::out_of_range);
+  EXPECT_THROW(Tokens({1, 2, 3}, 3), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace taper::data
