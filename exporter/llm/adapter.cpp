@@ -142,7 +142,7 @@ LowRank Adapter::of(const std::string& name, int64_t out, int64_t in) {
                       std::to_string(out) + ", " + std::to_string(in) +
                       "); it belongs to another model");
   used_.insert(name);
-  return {pair.down, pair.up, nullptr};
+  return {pair.down, pair.up, nullptr, 1};
 }
 
 void Adapter::require_kind(bool is_gguf) const {

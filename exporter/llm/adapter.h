@@ -26,6 +26,7 @@ struct LowRank {
   /// i64 (batch), if each row of x chooses an adapter: `down` is (adapters, r, in) and `up`
   /// (adapters, out, r) then. nullptr: there is one adapter.
   std::shared_ptr<const eager::Tensor> chosen;
+  double scale = 1;  ///< of what is added; while an adapter is trained it is not a part of `up`
 };
 
 class Adapter {

@@ -39,7 +39,7 @@ LowRank AdapterSet::of(const std::string& name, int64_t out, int64_t in) {
                                 : eager::cat({part.down, no_down}, 0));
     ups.push_back(own == 0 ? no_up : rest == 0 ? part.up : eager::cat({part.up, no_up}, 1));
   }
-  return {eager::stack(downs, 0), eager::stack(ups, 0), chosen_};
+  return {eager::stack(downs, 0), eager::stack(ups, 0), chosen_, 1};
 }
 
 void AdapterSet::require_all_used() const {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "taper/exporter/eager/eager.h"
+#include "taper/exporter/llm/causal_attention.h"
 
 namespace taper::llm {
 
@@ -117,11 +118,14 @@ CachedAttentionOptions Attention::scores() const {
   return o;
 }
 
+const Tensor& Attention::bias_of(const Step& step) const {
+  return config_.is_windowed(layer_) && step.jumping_window.defined() ? step.jumping_window
+                                                                      : step.score_bias;
+}
+
 /// (batch, heads, n, head_dim) -> (batch, n, heads, head_dim)
 Tensor Attention::attend(const Tensor& queries, const Step& step) {
-  const Tensor& bias = config_.is_windowed(layer_) && step.jumping_window.defined()
-                           ? step.jumping_window
-                           : step.score_bias;
+  const Tensor& bias = bias_of(step);
   if (!bias.defined()) {
     CachedAttentionOptions options = scores();
     options.batch = step.batch;
@@ -153,15 +157,22 @@ Tensor Attention::by_temperature(const Tensor& queries, const Step& step) const 
   return queries * factor.unsqueeze(1).unsqueeze(-1);
 }
 
+/// Writes keys and values, and attends to all that the cache has then.
+Tensor Attention::attend_to_cache(const Heads& heads, const Step& step) {
+  const Tensor queries = cache.turned(heads.q), keys = cache.turned(heads.k);
+  cache.write(keys, cache.turned(heads.v).transpose(1, 2), step.start, step.batch);
+  return cache.turned(attend(queries, step));
+}
+
 Tensor Attention::forward(const Tensor& x, const Step& step) {
   Heads heads = project(x);
   norm_heads(heads);
   const Rotation& rotation = step.rotation_of(config_, layer_);
-  const Tensor queries =
-      cache.turned(by_temperature(rotate(heads.q.transpose(1, 2), rotation), step));
-  const Tensor keys = cache.turned(rotate(heads.k.transpose(1, 2), rotation));
-  cache.write(keys, cache.turned(heads.v).transpose(1, 2), step.start, step.batch);
-  const Tensor y = cache.turned(attend(queries, step));
+  heads.q = by_temperature(rotate(heads.q.transpose(1, 2), rotation), step);
+  heads.k = rotate(heads.k.transpose(1, 2), rotation);
+  const Tensor y = step.is_whole ? causal_attention(heads.q, heads.k, heads.v.transpose(1, 2),
+                                                    scores(), bias_of(step))
+                                 : attend_to_cache(heads, step);
   return out(y.reshape({x.size(0), x.size(1), config_.heads * config_.head_dim}));
 }
 

@@ -54,7 +54,8 @@ class Attention : public nn::Module {
 
  private:
   struct Heads {
-    Tensor q, k, v;  ///< (batch, n, heads, head_dim)
+    /// (batch, n, heads, head_dim). Rotary embedding turns q and k to (batch, heads, n, head_dim).
+    Tensor q, k, v;
   };
   Heads project(const Tensor& x);
   Heads separate(const Tensor& x);
@@ -64,7 +65,9 @@ class Attention : public nn::Module {
   void norm_heads(Heads& heads);
   Tensor by_temperature(const Tensor& queries, const Step& step) const;
   eager::CachedAttentionOptions scores() const;
+  const Tensor& bias_of(const Step& step) const;
   Tensor attend(const Tensor& queries, const Step& step);
+  Tensor attend_to_cache(const Heads& heads, const Step& step);
 
   Config config_;
   int64_t layer_;

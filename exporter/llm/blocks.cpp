@@ -11,7 +11,7 @@ Linear::Linear(const Weights& weights, int64_t in, int64_t out, Stored stored)
       bias(weights.vector_if({out}, "bias")),
       stored_(stored) {
   const LowRank added = weights.low_rank(out, in);
-  lora_down = added.down, lora_up = added.up, chosen_ = added.chosen;
+  lora_down = added.down, lora_up = added.up, chosen_ = added.chosen, scale_ = added.scale;
   set_names();
 }
 
@@ -30,7 +30,10 @@ Tensor Linear::forward(const Tensor& x, Location here) {
 
 // What adapters say: one for all of x, or one for each row of its batch.
 Tensor Linear::added(const Tensor& x, Location here) const {
-  if (chosen_ == nullptr) return linear(linear(x, lora_down, {}, here), lora_up, {}, here);
+  if (chosen_ == nullptr) {
+    const Tensor y = linear(x, lora_down, {}, here);
+    return linear(scale_ == 1 ? y : mul(y, Scalar(scale_), here), lora_up, {}, here);
+  }
   if (x.rank() != 3)
     throw ExportError(
         "adapters with names need products of (batch, n, features); give one without a name");

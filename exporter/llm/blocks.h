@@ -31,6 +31,7 @@ class Linear : public nn::Layer {
   Tensor added(const Tensor& x, Location here) const;
   Stored stored_ = Stored::out_in;
   std::shared_ptr<const Tensor> chosen_;  ///< LowRank
+  double scale_ = 1;
 };
 
 /// Rows of a table: ids (batch, n) -> (batch, n, features).

@@ -70,23 +70,25 @@ Decoder::Decoder(const Config& c, const Weights& weights, const Family& family)
   set_names();
 }
 
-Step Decoder::step(const Tensor& ids, const Tensor& start) const {
+Step Decoder::step(const Tensor& ids, const Tensor& start, bool is_whole) const {
+  const int64_t keys = is_whole ? ids.size(1).value() : config.capacity;
   const Tensor count = cumsum(ones_like(ids), 1) - 1;
   const Tensor positions = start.unsqueeze(1) + count;
   return {start,
           positions,
           rotary_.at(positions),
           local_rotary_.at(positions),
-          relative_bias ? score_bias(positions) : Tensor(),
+          relative_bias ? score_bias(positions, keys) : Tensor(),
           {},
-          jumping_window(positions),
-          {}};
+          jumping_window(positions, keys),
+          {},
+          is_whole};
 }
 
-/// Of the whole cache: later positions are hidden.
-Tensor Decoder::score_bias(const Tensor& positions) const {
-  const Tensor keys = arange(config.capacity, DType::i64);
-  const Tensor later = gt(keys, positions.unsqueeze(1).unsqueeze(-1));  // (batch, 1, n, capacity)
+/// Of so many keys: later positions are hidden.
+Tensor Decoder::score_bias(const Tensor& positions, int64_t count) const {
+  const Tensor keys = arange(count, DType::i64);
+  const Tensor later = gt(keys, positions.unsqueeze(1).unsqueeze(-1));  // (batch, 1, n, count)
   return masked_fill(relative_bias->at(positions, keys), later, -INFINITY);
 }
 
@@ -96,9 +98,9 @@ Tensor Decoder::place_in_table(const Tensor& positions) const {
 
 /// Hides later positions, and those in front of the query's window. Undefined if there is only one
 /// such window.
-Tensor Decoder::jumping_window(const Tensor& positions) const {
-  if (!config.window_jumps || config.window == 0 || config.capacity <= config.window) return {};
-  const Tensor keys = arange(config.capacity, DType::i64);
+Tensor Decoder::jumping_window(const Tensor& positions, int64_t count) const {
+  if (!config.window_jumps || config.window == 0 || count <= config.window) return {};
+  const Tensor keys = arange(count, DType::i64);
   const Tensor at = positions.unsqueeze(1).unsqueeze(-1);  // (batch, 1, n, 1)
   const Tensor first = floor_divide(at, config.window) * config.window;
   const Tensor hidden = logical_or(gt(keys, at), lt(keys, first));
@@ -129,7 +131,7 @@ Decoder::Result Decoder::forward(const Tensor& ids, const Tensor& start,
   if (chosen_adapters != nullptr)
     *chosen_adapters =
         options.adapters.defined() ? options.adapters : zeros_like(start, DType::i64);
-  Step now = step(ids, start);
+  Step now = step(ids, start, false);
   now.source_last = options.source_last, now.batch = options.batch;
   Tensor x = embed(ids, now, options.features);
   keep(x);
@@ -142,6 +144,19 @@ Decoder::Result Decoder::forward(const Tensor& ids, const Tensor& start,
   keep(x);
   result.logits = logits(x);
   return result;
+}
+
+Tensor Decoder::states_of_texts(const Tensor& ids, bool checkpoints) {
+  const Tensor start = zeros({ids.size(0)}, DType::i64);
+  if (chosen_adapters != nullptr) *chosen_adapters = start;
+  const Step now = step(ids, start, true);
+  Tensor x = embed(ids, now, {});
+  for (const auto& layer : layers)
+    if (checkpoints)
+      x = checkpoint([now, layer = layer.get()](const Tensor& t) { return (*layer)(t, now); }, x);
+    else
+      x = (*layer)(x, now);
+  return (*norm)(x);
 }
 
 }  // namespace taper::llm

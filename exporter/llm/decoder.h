@@ -1,6 +1,7 @@
 // A decoder-only language model: an embedding, layers of one family, a norm and a head. It takes
 // any number of new tokens at a position and keeps what later tokens need in caches.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "taper/exporter/llm/relative_bias.h"
 
 namespace taper::llm {
+
+class NewAdapter;
 
 /// One layer of a family.
 class DecoderLayer : public nn::Module {
@@ -64,17 +67,24 @@ class Decoder : public nn::Module {
   /// remember more than a cache, and take no padding. A row begins a new text at position 0.
   Result forward(const Tensor& ids, const Tensor& start, const DecoderOptions& options = {});
 
+  /// For training: the last states (batch, n, hidden) of whole texts, `ids` i64 (batch, n). They
+  /// are those of `forward`, but for rounding, and all has derivatives. No cache is read or
+  /// written. With `checkpoints` backward computes each layer once more, and keeps the values of
+  /// one layer at a time.
+  Tensor states_of_texts(const Tensor& ids, bool checkpoints = true);
+  /// states (…, hidden) -> (…, vocabulary)
+  Tensor logits(const Tensor& states);
+
   /// Where products look which adapter each row uses; nullptr: there are none among which to
   /// choose.
   std::shared_ptr<Tensor> chosen_adapters;
 
  private:
-  Step step(const Tensor& ids, const Tensor& start) const;
-  Tensor score_bias(const Tensor& positions) const;
+  Step step(const Tensor& ids, const Tensor& start, bool is_whole) const;
+  Tensor score_bias(const Tensor& positions, int64_t keys) const;
   Tensor place_in_table(const Tensor& positions) const;
-  Tensor jumping_window(const Tensor& positions) const;
+  Tensor jumping_window(const Tensor& positions, int64_t keys) const;
   Tensor embed(const Tensor& ids, const Step& step, const Tensor& features);
-  Tensor logits(const Tensor& x);
 
   RotaryTable rotary_, local_rotary_;
 };
@@ -91,10 +101,14 @@ struct LoadOptions {
   int64_t capacity = 0;       ///< positions of the caches; 0: those that the model was trained for
   int64_t most_capacity = 0;  ///< if not 0: makes smaller caches where the model has more positions
   int64_t batch = 1;
-  std::string config = "config.json";  ///< the name of the configuration in a folder
-  std::string lora;                    ///< an adapter (adapter.h); "": none
-  CacheType cache = CacheType::f32;    ///< of models whose positions are no bias of the scores
-  std::vector<NamedAdapter> adapters;  ///< among which texts choose, in place of `lora`
+  std::string config = "config.json";   ///< the name of the configuration in a folder
+  std::string lora;                     ///< an adapter (adapter.h); "": none
+  CacheType cache = CacheType::f32;     ///< of models whose positions are no bias of the scores
+  std::vector<NamedAdapter> adapters;   ///< among which texts choose, in place of `lora`
+  std::shared_ptr<NewAdapter> trained;  ///< a new adapter (new_adapter.h), in place of `lora`
+  /// Changes how matrices are stored, as they are read: `quantize::in_blocks`. None: they stay as
+  /// the file has them.
+  std::function<Tensor(const Tensor&)> stored;
 };
 
 /// Sets what the caller asks for. Throws ExportError.

@@ -5,6 +5,7 @@
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/llm/decoder.h"
 #include "taper/exporter/llm/naming.h"
+#include "taper/exporter/llm/new_adapter.h"
 #include "taper/exporter/llm/read_config.h"
 
 namespace taper::llm {
@@ -17,9 +18,11 @@ Model build(Config config, Checkpoint checkpoint, const LoadOptions& options,
   apply(options, config);
   for (const NamedAdapter& adapter : options.adapters) config.adapters.push_back(adapter.name);
   const std::shared_ptr<Tensor> chosen = checkpoint.add_adapters(options.adapters);
+  checkpoint.add_new_adapter(options.trained), checkpoint.store_matrices(options.stored);
   const Weights all(checkpoint);
   auto decoder = std::make_unique<Decoder>(config, tower.empty() ? all : all[tower]);
   checkpoint.require_all_read();
+  if (options.trained != nullptr) options.trained->require_all_used();
   decoder->chosen_adapters = chosen;
   return {config, std::move(decoder), "", {}};
 }
@@ -53,6 +56,8 @@ void apply(const LoadOptions& options, Config& config) {
 void refuse_named_adapters(const LoadOptions& options) {
   if (!options.adapters.empty())
     throw ExportError("it takes one adapter, without a name: names are for models that only write");
+  if (options.trained != nullptr || options.stored)
+    throw ExportError("adapters are trained of models that only write");
 }
 
 bool is_language_model(const std::string& path) {
@@ -64,6 +69,9 @@ Model load(const std::string& path, const LoadOptions& options) {
     if (is_gguf(path)) {
       const gguf::File file(path);
       Model model = build(read_config(file.content()), Checkpoint(file, options.lora), options);
+      if (options.trained != nullptr)
+        options.trained->set_architecture(
+            std::string(file.content().text("general.architecture").value_or("")));
       model.stored_type = gguf::type_name(file.content().tensors.at("token_embd.weight").type);
       model.files = {{std::filesystem::path(path).filename().string(), file.mapping()}};
       return model;

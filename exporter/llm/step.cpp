@@ -45,12 +45,18 @@ Tensor rows_of(const Tensor& state, const Step& step) {
 }
 
 Tensor kept(const Tensor& state, const Step& step) {
+  if (step.is_whole) {
+    Dims sizes = state.sizes();
+    sizes[0] = step.start.size(0);
+    return zeros(sizes, state.dtype());
+  }
   Tensor goes_on = ne(step.start, 0).to(state.dtype());
   while (goes_on.rank() < state.rank()) goes_on = goes_on.unsqueeze(-1);
   return rows_of(state, step) * goes_on;
 }
 
 void keep(Tensor& state, const Tensor& rows, const Step& step) {
+  if (step.is_whole) return;
   state.copy_(step.batch.defined() ? index_copy(state, 0, step.batch, rows) : rows);
 }
 

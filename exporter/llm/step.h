@@ -37,6 +37,9 @@ struct Step {
   Tensor source_last;     ///< i64 (batch): the last position of a source, for cross attention
   Tensor jumping_window;  ///< f32 (batch, 1, n, capacity): of windows that jump; or undefined
   Tensor batch;  ///< i64 (batch): the row of the caches that each row uses; undefined: its own
+  /// The tokens of a call are whole texts. Nothing reads or writes a cache, and all has
+  /// derivatives: for training.
+  bool is_whole = false;
 
   const Rotation& rotation_of(const Config& config, int64_t layer) const {
     static const Rotation none;

@@ -115,7 +115,14 @@ std::shared_ptr<Tensor> Checkpoint::add_adapters(const std::vector<NamedAdapter>
   return by_name_->chosen();
 }
 
+void Checkpoint::add_new_adapter(std::shared_ptr<NewAdapter> adapter) {
+  if (adapter != nullptr && (adapter_ != nullptr || by_name_ != nullptr))
+    throw ExportError("a new adapter cannot be trained on top of another one");
+  new_adapter_ = std::move(adapter);
+}
+
 LowRank Checkpoint::low_rank(const std::string& name, int64_t out, int64_t in) {
+  if (new_adapter_ != nullptr) return new_adapter_->of(name, find(name), out, in);
   if (by_name_ != nullptr) return by_name_->of(find(name), out, in);
   return adapter_ == nullptr ? LowRank() : adapter_->of(find(name), out, in);
 }
@@ -141,7 +148,7 @@ void Checkpoint::require_all_read() const {
 }
 
 Weight Weights::matrix(int64_t rows, int64_t columns, const std::string& suffix) const {
-  return Weight(checkpoint_->read(name_of(suffix), {rows, columns}));
+  return Weight(checkpoint_->matrix(name_of(suffix), {rows, columns}));
 }
 
 Tensor Weights::vector(const Ints& sizes, const std::string& suffix) const {

@@ -1,6 +1,7 @@
 // The weights of a checkpoint, by the names that modules use (names.h). A weight keeps the form in
 // which the file holds it: f32, f16, bf16 and blocks lie in the mapped file and are not copied.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -11,6 +12,7 @@
 #include "taper/exporter/importers/gguf/gguf.h"
 #include "taper/exporter/importers/huggingface/folder.h"
 #include "taper/exporter/llm/adapter_set.h"
+#include "taper/exporter/llm/new_adapter.h"
 
 namespace taper::llm {
 
@@ -46,6 +48,15 @@ class Checkpoint {
   bool is_gguf() const { return is_gguf_; }
   /// Texts choose one of these adapters. Returns where a call says which; nullptr: there are none.
   std::shared_ptr<Tensor> add_adapters(const std::vector<NamedAdapter>& files);
+  /// Products with these parts of layers add what this adapter says, which is trained.
+  void add_new_adapter(std::shared_ptr<NewAdapter> adapter);
+  /// Changes how matrices are stored, as they are read.
+  void store_matrices(std::function<Tensor(const Tensor&)> stored) { stored_ = std::move(stored); }
+  /// `read`, and `store_matrices`.
+  Tensor matrix(const std::string& name, const Ints& sizes) {
+    const Tensor file = read(name, sizes);
+    return stored_ ? stored_(file) : file;
+  }
   /// What an adapter adds to the product with a matrix (out, in).
   LowRank low_rank(const std::string& name, int64_t out, int64_t in);
   /// Tensors whose names begin so may stay unread.
@@ -72,6 +83,8 @@ class Checkpoint {
   std::set<std::string> read_;
   std::unique_ptr<Adapter> adapter_;
   std::unique_ptr<AdapterSet> by_name_;
+  std::shared_ptr<NewAdapter> new_adapter_;
+  std::function<Tensor(const Tensor&)> stored_;
   bool is_gguf_ = false;
 };
 
