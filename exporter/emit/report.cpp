@@ -55,7 +55,9 @@ std::ostream& operator<<(std::ostream& out, const Report& r) {
   if (r.packed_constants > 0)
     out << ", " << counted(r.packed_constants, "weight") << " packed, "
         << bytes_text(r.packed_bytes);
-  if (r.outside_bytes > 0) out << ", " << bytes_text(r.outside_bytes) << " in " << r.weights;
+  if (r.outside_bytes > 0)
+    out << ", " << bytes_text(r.outside_bytes) << " in "
+        << (r.weights.empty() ? "the model's files" : r.weights);
   if (r.packed_at_load > 0)
     out << ", " << counted(r.packed_at_load, "weight") << " to pack at load";
   if (r.tests > 0) out << ", " << counted(r.tests, "test") << ' ' << bytes_text(r.test_bytes);
