@@ -1,6 +1,8 @@
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <iostream>
+#include <system_error>
 
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/cli/answer.h"
@@ -8,6 +10,7 @@
 #include "taper/exporter/cli/session.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/runtime/extension/llm/chat.h"
+#include "taper/runtime/extension/llm/session_file.h"
 
 namespace taper::cli {
 namespace {
@@ -78,13 +81,25 @@ void save(llm::Chat& chat, const std::string& file) {
   if (chat.save(file, &why) != Error::ok) throw ExportError(why);
 }
 
+/// The file may be one that another chat goes on with.
+void save_besides(llm::Chat& chat, const std::string& file, const std::string& session) {
+  FileLock lock;
+  std::error_code none;
+  const bool is_own = file == session || std::filesystem::equivalent(file, session, none);
+  if (std::string why; !is_own && !llm::lock_session_file(file, lock, why))
+    throw ExportError(why + "; give another file");
+  save(chat, file);
+}
+
 void load(llm::Chat& chat, const std::string& file, std::ostream& out) {
   std::string why;
   if (chat.restore(file, &why) != Error::ok) throw ExportError(why);
   if (chat.history().empty()) return;
   const llm::ChatMessage& last = chat.history().back();
-  out << "(" << chat.history().size() << " messages; the last one, of the "
-      << io::printable(last.role) << ": " << io::printable(last.content) << ")\n";
+  out << "(" << chat.history().size() << " messages"
+      << (chat.adapter().empty() ? "" : ", with the adapter " + chat.adapter())
+      << "; the last one, of the " << io::printable(last.role) << ": "
+      << io::printable(last.content) << ")\n";
 }
 
 void use_adapter(llm::Chat& chat, const std::string& name, std::ostream& out) {
@@ -94,7 +109,7 @@ void use_adapter(llm::Chat& chat, const std::string& name, std::ostream& out) {
 }
 
 /// Returns false at the end.
-bool obey(const std::string& line, llm::Chat& chat, std::ostream& out) {
+bool obey(const std::string& line, llm::Chat& chat, const std::string& session, std::ostream& out) {
   const size_t space = line.find(' ');
   const std::string word = line.substr(0, space),
                     rest = space == std::string::npos ? "" : line.substr(space + 1);
@@ -108,7 +123,7 @@ bool obey(const std::string& line, llm::Chat& chat, std::ostream& out) {
   else if (word == "/lora")
     use_adapter(chat, rest, out);
   else if (word == "/save" && !rest.empty())
-    save(chat, rest);
+    save_besides(chat, rest, session);
   else if (word == "/load" && !rest.empty())
     load(chat, rest, out);
   else
@@ -116,7 +131,7 @@ bool obey(const std::string& line, llm::Chat& chat, std::ostream& out) {
   return true;
 }
 
-void talk(llm::Chat& chat, std::ostream& out) {
+void talk(llm::Chat& chat, const std::string& session, std::ostream& out) {
   out << help;
   std::string line;
   while (!chat_ended && out << "> " << std::flush, std::getline(std::cin, line)) {
@@ -124,7 +139,7 @@ void talk(llm::Chat& chat, std::ostream& out) {
     try {
       if (line[0] != '/')
         say(chat, line, out);
-      else if (!obey(line, chat, out))
+      else if (!obey(line, chat, session, out))
         return;
     } catch (const ExportError& e) {
       out << "error: " << e.what() << '\n';
@@ -140,15 +155,17 @@ struct ChatArguments {
 
 void chat(const ChatArguments& a, std::ostream& out) {
   a.answer.check();
-  const bool goes_on = !a.session.empty() && begins_session(a.session);
+  const SessionOption session(a.session);
   llm::Chat chat = chat_with(a.answer.model.load(), a.answer);
-  if (a.session.empty()) return talk(chat, out);
-  if (goes_on) load(chat, a.session, out);
+  if (!session.is_given()) return talk(chat, session.path(), out);
+  if (session.is_there()) load(chat, session.path(), out);
+  if (!a.answer.adapter.empty())
+    (void)chat.use_adapter(a.answer.adapter);  // it is there: see above
   chat_ended = false;
   const OnSignal interrupted(SIGINT, end_chat), terminated(SIGTERM, end_chat),
       hung_up(SIGHUP, end_chat);
-  talk(chat, out);
-  save(chat, a.session);
+  talk(chat, session.path(), out);
+  save(chat, session.path());
 }
 
 }  // namespace

@@ -27,13 +27,20 @@ std::vector<llm::TokenId> prompt_of(const GenerateArguments& a, const llm::Langu
 }
 
 llm::Sequence sequence_of(const GenerateArguments& a, const llm::LanguageModel& model,
-                          bool goes_on) {
+                          const SessionOption& session) {
   std::string why;
   Result<llm::Sequence> sequence = llm::Sequence::create(model, &why);
   if (!sequence.ok()) throw ExportError(a.answer.model.model + ": " + why);
   if (sequence->use_adapter(a.answer.adapter) != Error::ok)
     throw ExportError("--adapter: " + sequence->message());
-  if (goes_on && sequence->restore(a.session) != Error::ok) throw ExportError(sequence->message());
+  if (!session.is_there()) return std::move(sequence.value());
+  if (sequence->restore(session.path()) != Error::ok)
+    throw ExportError("--session " + sequence->message() + "; give another file");
+  if (!a.answer.adapter.empty() && a.answer.adapter != sequence->adapter())
+    throw ExportError(
+        "--session " + session.path() + ": " +
+        (sequence->adapter().empty() ? "the model itself" : "the adapter " + sequence->adapter()) +
+        " wrote it; leave out --adapter, or give another file");
   return std::move(sequence.value());
 }
 
@@ -73,11 +80,11 @@ void generate(const GenerateArguments& a, std::ostream& out) {
   if (a.prompt.empty() == a.messages.empty())
     throw UsageError("give either --prompt TEXT or --messages FILE.json");
   a.answer.check();
-  const bool goes_on = !a.session.empty() && begins_session(a.session);
-  if (goes_on) require_no_conversation(a.session);
+  const SessionOption session(a.session);
+  if (session.is_there()) session.require_no_conversation();
   const llm::LanguageModel model = a.answer.model.load();
   const std::vector<llm::TokenId> prompt = prompt_of(a, model);
-  llm::Sequence sequence = sequence_of(a, model, goes_on);
+  llm::Sequence sequence = sequence_of(a, model, session);
   llm::GenerateOptions options;
   options.sampling = a.answer.sampling(model);
   options.stop = a.answer.stop, options.max_tokens = a.answer.max_tokens;
@@ -89,7 +96,7 @@ void generate(const GenerateArguments& a, std::ostream& out) {
   if (answer.error() != Error::ok)
     throw ExportError(a.answer.model.model + ": " + answer.message());
   print(a, prompt, answer, out);
-  if (!a.session.empty() && sequence.save(a.session) != Error::ok)
+  if (session.is_given() && sequence.save(session.path()) != Error::ok)
     throw ExportError(sequence.message());
   if (!a.json && grammar != nullptr && !grammar->may_end())
     throw ExportError(answer.finish() == llm::Finish::end

@@ -1,5 +1,6 @@
 #include "taper/runtime/extension/llm/chat.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -150,6 +151,8 @@ Error Chat::use_adapter(const std::string& name, std::string* message) {
   return e;
 }
 
+const std::string& Chat::adapter() const { return parts_->sequence.adapter(); }
+
 Result<Chat> Chat::fork(std::string* message) {
   parts_->end_turn();
   Result<Sequence> sequence = parts_->sequence.fork(message);
@@ -177,12 +180,18 @@ Error Chat::restore(const std::string& path, std::string* message) {
   std::optional<std::vector<ChatMessage>> history;
   if (file.ok()) history = messages_of(file->note);
   if (file.ok() && !history) why = path + ": it holds no conversation";
+  const std::string adapter(file.ok() ? file->owner.adapter_name : "");
+  const std::vector<std::string>& adapters = model().text().adapters;
+  if (history && !adapter.empty() &&
+      std::find(adapters.begin(), adapters.end(), adapter) == adapters.end())
+    why = path + ": the adapter " + adapter + " answers in it, and the model has none of that name";
   if (message != nullptr) *message = why;
-  if (!history) return Error::invalid_argument;
+  if (!why.empty()) return Error::invalid_argument;
   parts_->end_turn();
   parts_->history = std::move(*history);
-  if (parts_->sequence.restore(file.value()) != Error::ok) parts_->sequence.rewind(0);
-  return Error::ok;
+  if (parts_->sequence.restore(file.value()) == Error::ok) return Error::ok;
+  parts_->sequence.rewind(0);
+  return parts_->sequence.use_adapter(adapter);
 }
 
 ChatAnswer::~ChatAnswer() {

@@ -67,6 +67,7 @@ class Chat {
 
   /// Lets an adapter answer from now on: `Sequence::use_adapter`. It reads the conversation anew.
   Error use_adapter(const std::string& name, std::string* message = nullptr);
+  const std::string& adapter() const;  ///< that answers now; "": none
   /// Another conversation that goes on from here: `Sequence::fork`. Both may answer in turns. It
   /// has the same options, with a matcher of its own for the grammar, and without the draft, which
   /// serves one answer at a time: give it another one.
@@ -74,8 +75,9 @@ class Chat {
   /// Writes the conversation to a file, whole or not at all. `options` are not part of it.
   Error save(const std::string& path, std::string* message = nullptr);
   /// Goes on with a conversation that `save` wrote, in another process, too. If another model wrote
-  /// it, or other options of this one, the next `say` reads the conversation anew.
-  /// invalid_argument: the file is damaged; then nothing is changed.
+  /// it, or other options of this one, the next `say` reads the conversation anew. The adapter that
+  /// answered goes on. invalid_argument: the file is damaged, or the model has no such adapter;
+  /// then nothing is changed.
   Error restore(const std::string& path, std::string* message = nullptr);
 
   const LanguageModel& model() const;

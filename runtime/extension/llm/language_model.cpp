@@ -4,6 +4,7 @@
 
 #include "taper/runtime/extension/llm/failure.h"
 #include "taper/runtime/extension/llm/language_model_parts.h"
+#include "taper/runtime/extension/llm/model_identity.h"
 
 namespace taper::llm {
 namespace {
@@ -72,6 +73,20 @@ TakenRow LanguageModel::Parts::take_row() const {
   others.push_back(session);
   const int64_t row = session->take_row();
   return {std::move(session), row};
+}
+
+uint64_t LanguageModel::Parts::identity() const {
+  const std::lock_guard lock(making);
+  if (!own_identity) own_identity = identity_of(module, text);
+  return *own_identity;
+}
+
+uint64_t LanguageModel::Parts::identity_of_adapter(index_t adapter) const {
+  if (adapter == 0) return 0;
+  const std::lock_guard lock(making);
+  const auto [at, is_new] = adapter_identities.try_emplace(adapter);
+  if (is_new) at->second = llm::identity_of_adapter(module, text, adapter);
+  return at->second;
 }
 
 Result<LanguageModel> LanguageModel::load(const std::string& path, KernelSet kernels,

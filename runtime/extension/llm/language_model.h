@@ -139,9 +139,10 @@ class Sequence {
   /// whole or not at all. It takes the memory of the tokens, about `model().cache_bytes()` for a
   /// full context.
   Error save(const std::string& path, std::string_view note = {});
-  /// Forgets all, and takes over what `save` wrote, in another process, too. Nothing is read again.
-  /// Errors: invalid_argument if the file is damaged, or another program wrote it; then nothing is
-  /// changed.
+  /// Forgets all, and takes over what `save` wrote, in another process, too: also the adapter.
+  /// Nothing is read again. Any program with the same weights will do (model_identity.h).
+  /// Errors: invalid_argument if the file is damaged, or another model or adapter wrote it; then
+  /// nothing is changed.
   Error restore(const std::string& path);
 
   /// Why the last call failed.

@@ -1,6 +1,8 @@
 #pragma once
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,11 +38,17 @@ struct LanguageModel::Parts {
     return session.method(name);
   }
 
+  /// `identity_of` the model, and of its adapters: computed when they are asked for.
+  uint64_t identity() const;
+  uint64_t identity_of_adapter(index_t adapter) const;
+
   mutable Module module;      ///< one thread at a time: see `making`
   mutable std::mutex making;  ///< held while a sequence asks for a row, memory or methods
   /// The first one is the module's, so that a single conversation takes the memory of one.
   std::shared_ptr<RowSession> first;
   mutable std::vector<std::weak_ptr<RowSession>> others;
+  mutable std::optional<uint64_t> own_identity;
+  mutable std::map<index_t, uint64_t> adapter_identities;
   const TextParts text;
   const UserText user_text;
   const Threads* threads;

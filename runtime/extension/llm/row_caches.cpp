@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <string>
 
 #include "taper/runtime/extension/module/shared_pages.h"
 
@@ -76,8 +78,9 @@ struct RowCaches::Prefix {
 };
 
 RowCaches::RowCaches(const Session& session, int64_t row, int64_t rows, int64_t context) {
-  for (index_t i = 0; i < session.state_count(); ++i)
-    add_runs(session.state(i), row, rows, context, runs_);
+  std::map<std::string, index_t> states;
+  for (index_t i = 0; i < session.state_count(); ++i) states[session.state(i).path] = i;
+  for (const auto& [path, i] : states) add_runs(session.state(i), row, rows, context, runs_);
 }
 
 size_t RowCaches::bytes(int64_t tokens) const {

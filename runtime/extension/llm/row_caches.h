@@ -30,6 +30,7 @@ class RowCaches {
       return {data, static_cast<index_t>(size)};
     }
   };
+  /// In the order of the names of the states.
   const std::vector<Run>& runs() const { return runs_; }
   /// What the runs hold of so many tokens.
   size_t bytes(int64_t tokens) const;

@@ -99,17 +99,26 @@ Result<Sequence> Sequence::create(const LanguageModel& model, std::string* messa
 const LanguageModel& Sequence::model() const { return parts_->model; }
 const std::string& Sequence::adapter() const { return parts_->adapter; }
 
+int64_t Sequence::Parts::find_adapter(std::string_view name) const {
+  if (name.empty()) return 0;
+  const std::vector<std::string>& all = model.text().adapters;
+  const auto found = std::find(all.begin(), all.end(), name);
+  return found == all.end() ? -1 : found - all.begin() + 1;
+}
+
+std::string Sequence::Parts::no_adapter(std::string_view name) const {
+  std::string why = "there is no adapter " + std::string(name) + "; the model has ";
+  const std::vector<std::string>& all = model.text().adapters;
+  for (const std::string& other : all) why += (&other == &all[0] ? "" : ", ") + other;
+  return all.empty() ? why + "none" : why;
+}
+
 Error Sequence::use_adapter(const std::string& name) {
   Parts& p = *parts_;
-  const std::vector<std::string>& all = model().text().adapters;
-  const auto found = std::find(all.begin(), all.end(), name);
-  if (found == all.end() && !name.empty()) {
-    std::string why = "there is no adapter " + name + "; the model has ";
-    for (const std::string& other : all) why += (&other == &all[0] ? "" : ", ") + other;
-    return p.fail(Error::invalid_argument, all.empty() ? why + "none" : why);
-  }
+  const int64_t index = p.find_adapter(name);
+  if (index < 0) return p.fail(Error::invalid_argument, p.no_adapter(name));
   if (name != p.adapter) rewind(0);
-  p.adapter = name, p.adapter_index = name.empty() ? 0 : found - all.begin() + 1;
+  p.adapter = name, p.adapter_index = index;
   return Error::ok;
 }
 

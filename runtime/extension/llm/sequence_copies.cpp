@@ -67,14 +67,12 @@ int64_t Sequence::take_prefix(Sequence& from, int64_t count) {
   return count;
 }
 
-uint64_t Sequence::Parts::identity() const {
-  return identity_of(model.parts_->module.program(), adapter);
-}
-
 Error Sequence::save(const std::string& path, std::string_view note) {
   Parts& p = *parts_;
+  const SessionOwner owner{p.model.parts_->identity(),
+                           p.model.parts_->identity_of_adapter(p.adapter_index), p.adapter};
   const std::lock_guard lock(p.row.session().running);
-  return write_session_file(path, p.identity(), p.tokens, note, p.caches, p.message);
+  return write_session_file(path, owner, p.tokens, note, p.caches, p.message);
 }
 
 Error Sequence::restore(const std::string& path) {
@@ -90,8 +88,15 @@ Error Sequence::restore(const SessionFile& file) {
   const auto fail = [&](std::string why) {
     return p.fail(Error::invalid_argument, std::move(why));
   };
-  if (file.program != p.identity())
-    return fail("it was saved with another model or adapter, or with other options of this one");
+  const SessionOwner& owner = file.owner;
+  const int64_t adapter = p.find_adapter(owner.adapter_name);
+  if (owner.model != p.model.parts_->identity())
+    return fail("it was saved with another model, or with other options of this one");
+  if (adapter < 0)
+    return fail("it was saved with an adapter that the model lacks: " +
+                p.no_adapter(owner.adapter_name));
+  if (owner.adapter != p.model.parts_->identity_of_adapter(adapter))
+    return fail("it was saved with another adapter of the name " + std::string(owner.adapter_name));
   if (count > context)
     return fail("its " + std::to_string(count) + " tokens do not fit into a context of " +
                 std::to_string(context));
@@ -106,6 +111,7 @@ Error Sequence::restore(const SessionFile& file) {
     from += to.size();
   }
   p.tokens.assign(file.tokens.begin(), file.tokens.end());
+  p.adapter = owner.adapter_name, p.adapter_index = adapter;
   return Error::ok;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "taper/runtime/extension/llm/language_model.h"
@@ -19,7 +20,9 @@ struct Sequence::Parts {
   Error run(RowMethod& with, Span<const TokenId> ids, const std::atomic<bool>* cancel, bool keeps);
   Error keep_results(const Method& of, index_t row);
   void forget_unfinished();
-  uint64_t identity() const;
+  /// The number of an adapter of the model; 0: "", and -1: there is none.
+  int64_t find_adapter(std::string_view name) const;
+  std::string no_adapter(std::string_view name) const;
   Error require_room(index_t count);
   Error require_in_vocabulary(TokenId id);
   /// A method that gives rows of every token.

@@ -10,13 +10,12 @@
 #include "taper/runtime/extension/llm/row_caches.h"
 #include "taper/runtime/extension/module/new_file.h"
 #include "taper/runtime/program/format.h"
-#include "taper/runtime/program/tables.h"
 
 namespace taper::llm {
 namespace {
 
 constexpr char session_magic[8] = {'T', 'A', 'P', 'R', 'S', 'E', 'S', 'S'};
-constexpr uint64_t session_version = 1;
+constexpr uint64_t session_version = 2;  // 1 told models by the times of their files
 
 // Writes pieces of any size behind the header, and sums them up.
 class Body {
@@ -60,6 +59,14 @@ std::string not_written(const std::string& path, const std::string& why) {
   return path + ": it cannot be written: " + why;
 }
 
+// A file from anywhere must not control the terminal that shows it.
+bool is_name(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    const auto code = static_cast<unsigned char>(c);
+    return code >= 0x20 && code != 0x7f;
+  });
+}
+
 // What a symbolic link names, also where nothing is there yet.
 std::string target_of(const std::string& path) {
   namespace fs = std::filesystem;
@@ -76,47 +83,19 @@ std::string target_of(const std::string& path) {
 
 // "": the header and the size of the file fit each other.
 std::string damage(const SessionHeader& h, size_t rest) {
-  if (std::memcmp(h.magic, session_magic, sizeof h.magic) != 0) return "it is no session";
   if (h.version != session_version)
     return "it is a session of version " + std::to_string(h.version) + "; this is version " +
-           std::to_string(session_version);
-  const bool fits = h.tokens <= rest / sizeof(TokenId) &&
-                    h.note_bytes <= rest - h.tokens * sizeof(TokenId) &&
-                    h.cache_bytes == rest - h.tokens * sizeof(TokenId) - h.note_bytes;
-  return fits && h.reserved == 0 ? "" : "it is damaged: its parts do not fit its size";
+           std::to_string(session_version) + ": go on with the Taper that wrote it, or remove it";
+  bool fits = h.tokens <= rest / sizeof(TokenId) && h.reserved == 0;
+  if (fits) rest -= h.tokens * sizeof(TokenId);
+  for (const uint64_t bytes : {h.name_bytes, h.note_bytes, h.cache_bytes}) {
+    fits = fits && bytes <= rest;
+    if (fits) rest -= bytes;
+  }
+  return fits && rest == 0 ? "" : "it is damaged: its parts do not fit its size";
 }
 
 }  // namespace
-
-uint64_t identity_of(const Program& program, const std::string& adapter) {
-  using internal::span_of;
-  const format::Program& table = program.table();
-  const auto& view = program.data().view;
-  uint64_t h = checksum_of_nothing;
-  const auto add = [&](const void* data, size_t size) { h = checksum(bytes_of(data, size), h); };
-  const auto add_number = [&](uint64_t number) { add(&number, sizeof number); };
-  const auto add_text = [&](const flatbuffers::String* text) {
-    if (text != nullptr) add_number(text->size()), add(text->data(), text->size());
-  };
-  add_number(adapter.size()), add(adapter.data(), adapter.size());
-  if (table.targets() != nullptr)
-    for (const format::Target* target : *table.targets()) add_number(target->exact());
-  for (const format::Segment& s : span_of(table.segments()))
-    if (s.kind() == format::SegmentKind::constants) add_number(s.checksum());
-  for (index_t i = 0; i < view.constants.size(); ++i) {
-    const format::Constant& c = view.constants[i];
-    add_text(c.path()), add_text(c.slot());
-    if (c.content_hash() != nullptr) add(c.content_hash()->data(), c.content_hash()->size());
-  }
-  for (index_t i = 0; i < view.states.size(); ++i) {
-    const format::State& s = view.states[i];
-    add_text(s.path()), add_number(static_cast<uint64_t>(s.dtype()));
-    const Span<const int64_t> sizes = span_of(s.sizes());
-    for (index_t d = 0; d < sizes.size(); ++d)
-      if (d != rows_dim && d != context_dim) add_number(static_cast<uint64_t>(sizes[d]));
-  }
-  return h;
-}
 
 Result<SessionFile> open_session_file(const std::string& path, std::string& why) {
   const auto fail = [&](const std::string& what) {
@@ -126,16 +105,22 @@ Result<SessionFile> open_session_file(const std::string& path, std::string& why)
   if (!session.file.open(path, why)) return Error::invalid_argument;
   const Span<const std::byte> all = session.file.bytes();
   SessionHeader header{};
-  if (static_cast<size_t>(all.size()) < sizeof header) return fail("it is no session");
-  std::memcpy(&header, all.data(), sizeof header);
+  std::memcpy(&header, all.data(), std::min(sizeof header, static_cast<size_t>(all.size())));
+  if (std::memcmp(header.magic, session_magic, sizeof header.magic) != 0)
+    return fail("it is no session");
+  if (static_cast<size_t>(all.size()) < sizeof header)
+    return fail("it is damaged: its parts do not fit its size");
   const Span<const std::byte> body = all.part(sizeof header, all.size() - index_t{sizeof header});
   if (const std::string what = damage(header, static_cast<size_t>(body.size())); !what.empty())
     return fail(what);
   if (checksum(body) != header.checksum) return fail("it is damaged: its checksum is wrong");
-  session.program = header.program;
   session.tokens = {reinterpret_cast<const TokenId*>(body.data()),
                     static_cast<index_t>(header.tokens)};
-  session.note = {reinterpret_cast<const char*>(session.tokens.end()), header.note_bytes};
+  const auto* const texts = reinterpret_cast<const char*>(session.tokens.end());
+  session.owner = {header.model, header.adapter, {texts, header.name_bytes}};
+  if (!is_name(session.owner.adapter_name))
+    return fail("it is damaged: the name of its adapter has control characters");
+  session.note = {texts + header.name_bytes, header.note_bytes};
   session.caches = {body.end() - header.cache_bytes, static_cast<index_t>(header.cache_bytes)};
   return session;
 }
@@ -149,17 +134,25 @@ std::string why_not_writable(const std::string& path) {
   return file.write(0, &byte, 1) && file.flush() ? "" : not_written(path, file.why());
 }
 
-Error write_session_file(const std::string& path, uint64_t program, Span<const TokenId> tokens,
-                         std::string_view note, const RowCaches& caches, std::string& why) {
+bool lock_session_file(const std::string& path, FileLock& lock, std::string& why) {
+  if (lock.take(target_of(path), why)) return true;
+  return why.insert(0, path + ": "), false;
+}
+
+Error write_session_file(const std::string& path, const SessionOwner& owner,
+                         Span<const TokenId> tokens, std::string_view note, const RowCaches& caches,
+                         std::string& why) {
   const int64_t count = tokens.size();
   SessionHeader header{};
   std::memcpy(header.magic, session_magic, sizeof header.magic);
-  header.version = session_version, header.program = program;
+  header.version = session_version, header.model = owner.model, header.adapter = owner.adapter;
   header.tokens = static_cast<uint64_t>(count), header.note_bytes = note.size();
+  header.name_bytes = owner.adapter_name.size();
   header.cache_bytes = caches.bytes(count);
   NewFile file(target_of(path), NewFile::Readers::as_before_or_owner);
   Body body(file);
   body.add(bytes_of(tokens.data(), static_cast<size_t>(count) * sizeof(TokenId)));
+  body.add(bytes_of(owner.adapter_name.data(), owner.adapter_name.size()));
   body.add(bytes_of(note.data(), note.size()));
   for (const RowCaches::Run& run : caches.runs()) body.add(run.of(count));
   const bool written = body.finish();

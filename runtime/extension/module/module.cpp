@@ -1,5 +1,6 @@
 #include "taper/runtime/extension/module/module.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -16,6 +17,7 @@
 #include "taper/runtime/extension/module/region.h"
 #include "taper/runtime/extension/module/verify.h"
 #include "taper/runtime/platform/cpu.h"
+#include "taper/runtime/program/tables.h"
 #include "taper/schema/program_generated.h"
 
 namespace taper {
@@ -379,6 +381,33 @@ Result<ModuleRequirements> Module::requirements(const std::string& method) {
 
 Program Module::program() const { return *parts_->program; }
 Session& Module::session() { return *parts_->session; }
+
+std::vector<StoredConstant> Module::constants() const {
+  const internal::ProgramView& view = parts_->program->data().view;
+  const std::vector<GivenConstant>& given = parts_->outside.given;
+  std::vector<StoredConstant> found;
+  for (index_t i = 0; i < view.constants.size(); ++i) {
+    const internal::ConstantView c = view.constant(static_cast<uint64_t>(i));
+    if (c.is_embedded()) {
+      const auto stored = internal::stored_constant(parts_->program->file(), view, c);
+      if (stored.data != nullptr)
+        found.push_back(
+            {c.path,
+             c.dtype,
+             c.sizes,
+             stored.layout,
+             {static_cast<const std::byte*>(stored.data), static_cast<index_t>(stored.bytes)}});
+      continue;
+    }
+    const auto at = std::find_if(given.begin(), given.end(), [&](const GivenConstant& g) {
+      return std::equal(g.key.begin(), g.key.end(), c.key.begin(), c.key.end());
+    });
+    if (at == given.end()) continue;
+    const auto bytes = static_cast<index_t>(stored_bytes(c.bytes, at->layout));
+    found.push_back({c.path, c.dtype, c.sizes, at->layout, at->bytes.part(0, bytes)});
+  }
+  return found;
+}
 
 std::string Module::message() const {
   const Parts::Stay stay(*parts_);

@@ -148,6 +148,16 @@ struct ModuleRequirements {
   size_t total() const { return packed_weights + tables + session + method.total(); }
 };
 
+/// A constant as the program, a file of weights or the application holds it: what is packed is made
+/// of it.
+struct StoredConstant {
+  const char* path;  ///< nullptr: it has none
+  DType dtype;
+  Span<const int64_t> sizes;
+  Layout layout;
+  Span<const std::byte> bytes;
+};
+
 /// All kernels that Taper was built with, fastest first: optimized ones, then portable ones. An app
 /// that calls this function links all of them, several megabytes.
 KernelSet default_kernels();
@@ -198,6 +208,8 @@ class Module {
   Result<ModuleRequirements> requirements(const std::string& method);
   Program program() const;
   Session& session();
+  /// The constants that the module can read. They are valid as long as the module.
+  std::vector<StoredConstant> constants() const;
 
   std::vector<std::string> method_names() const;
   std::vector<std::string> state_names() const;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "taper/runtime/extension/module/sample.h"
 #include "taper/runtime/program/format.h"
 
 namespace taper {
@@ -35,17 +36,11 @@ std::optional<PlaceInFile> PlaceInFile::from(Span<const std::byte> key) {
 }
 
 uint64_t fingerprint(const MappedFile& file) {
-  constexpr index_t end = 65536, sample = 4096, samples = 64;
-  const Span<const std::byte> bytes = file.bytes();
   const MappedFile::Identity& id = file.identity();
   const uint64_t size_and_time[] = {id[2], id[3], id[4]};
-  uint64_t h = checksum({reinterpret_cast<const std::byte*>(size_and_time),
-                         static_cast<index_t>(sizeof size_and_time)});
-  if (bytes.size() <= 2 * end + samples * sample) return checksum(bytes, h);
-  h = checksum(bytes.part(0, end), h);
-  const index_t step = (bytes.size() - 2 * end) / samples / sample * sample;
-  for (index_t i = 0; i < samples; ++i) h = checksum(bytes.part(end + i * step, sample), h);
-  return checksum(bytes.part(bytes.size() - end, end), h);
+  const uint64_t h = checksum({reinterpret_cast<const std::byte*>(size_and_time),
+                               static_cast<index_t>(sizeof size_and_time)});
+  return checksum_of_sample(file.bytes(), {65536, 64}, h);
 }
 
 }  // namespace taper

@@ -65,6 +65,30 @@ TEST(session_option, is_tried_before_the_model_is_loaded) {
   }
 }
 
+TEST(session_option, belongs_to_one_command_at_a_time) {
+  const std::string model = chatting_model(), file = tests::scratch_file("busy.session").string(),
+                    other = tests::scratch_file("other.session").string();
+  std::filesystem::remove(file);
+  ASSERT_EQ(chat(model, file, "t5 t6\n").code, success);
+  const std::string before = content(file);
+  FileLock lock;
+  std::string why;
+  ASSERT_TRUE(llm::lock_session_file(file, lock, why)) << why;
+  const Outcome o = chat(model, file, "t7\n");
+  EXPECT_EQ(o.code, failure);
+  EXPECT_THAT(o.err, testing::ContainsRegex("--session " + file +
+                                            ": another process \\([0-9]+\\) uses "
+                                            "it; end it, or give another file"));
+  EXPECT_EQ(taper_command("generate", "no model", "--prompt=a", "--session", file).code, failure);
+  // a chat may save into files of its own, and read others
+  const Outcome saves =
+      chat(model, other, "t7\n/save " + file + "\n/save " + other + "\n/load " + file + "\n");
+  EXPECT_EQ(saves.code, success);
+  EXPECT_THAT(saves.out, HasSubstr("uses it; give another file"));
+  EXPECT_THAT(saves.out, HasSubstr("(2 messages; "));
+  EXPECT_EQ(content(file), before);
+}
+
 TEST(session_option, shows_no_control_characters_of_a_file) {
   const std::string model = chatting_model(),
                     file = tests::scratch_file("escapes.session").string();

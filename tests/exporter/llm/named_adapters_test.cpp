@@ -118,8 +118,6 @@ TEST_P(named_adapters, share_nothing_that_they_have_read) {
   EXPECT_EQ(append(fork, {4}), append(one, {4}));
   const std::string path = tests::scratch_file("adapter.session").string();
   ASSERT_EQ(one.save(path), Error::ok);
-  EXPECT_EQ(other.restore(path), Error::invalid_argument);
-  EXPECT_THAT(other.message(), HasSubstr("saved with another model or adapter"));
   EXPECT_EQ(fork.restore(path), Error::ok);
   EXPECT_EQ(one.use_adapter("pirate"), Error::ok);
   EXPECT_EQ(one.position(), static_cast<int64_t>(text.size()) + 1);
@@ -129,6 +127,67 @@ TEST_P(named_adapters, share_nothing_that_they_have_read) {
   EXPECT_EQ(one.use_adapter("Anna"), Error::invalid_argument);
   EXPECT_EQ(one.message(), "there is no adapter Anna; the model has pirate, poet");
   EXPECT_EQ(one.adapter(), "poet");
+}
+
+TEST_P(named_adapters, go_on_from_a_file_in_any_company) {
+  const std::string path = tests::scratch_file("adapter.session").string(),
+                    one = "pirate=" + peft_folder(folder_, pirate),
+                    other = "poet=" + peft_folder(folder_, poet);
+  Sequence sequence = with(load(), "pirate");
+  append(sequence, text);
+  ASSERT_EQ(sequence.save(path), Error::ok);
+  const Logits want = append(sequence, {4});
+  for (const std::vector<std::string>& lora : {std::vector{other, one}, std::vector{one}}) {
+    TextModelOptions options;
+    options.rows = 2, options.context = 70, options.lora = lora;
+    Sequence again = Sequence::create(load_text_model(folder_.string(), options)).value();
+    ASSERT_EQ(again.restore(path), Error::ok) << again.message();
+    EXPECT_EQ(again.adapter(), "pirate");
+    EXPECT_EQ(append(again, {4}), want);
+  }
+  const auto refused_by = [&](const std::vector<std::string>& lora) {
+    TextModelOptions options;
+    options.context = 60, options.lora = lora;
+    Sequence again = Sequence::create(load_text_model(folder_.string(), options)).value();
+    EXPECT_EQ(again.restore(path), Error::invalid_argument);
+    EXPECT_EQ(again.adapter(), "");
+    return again.message();
+  };
+  EXPECT_EQ(refused_by({other}), path +
+                                     ": it was saved with an adapter that the model lacks: there "
+                                     "is no adapter pirate; the model has poet");
+  EXPECT_THAT(refused_by({}), HasSubstr("there is no adapter pirate; the model has none"));
+  RandomAdapter trained = pirate;
+  trained.alpha = 3.1;
+  EXPECT_EQ(refused_by({"pirate=" + peft_folder(folder_, trained)}),
+            path + ": it was saved with another adapter of the name pirate");
+  // and the model itself is the same, whatever adapters stand beside it
+  Sequence plain = with(load(), "");
+  const Logits of_plain = append(plain, text);
+  ASSERT_EQ(plain.save(path), Error::ok);
+  Sequence bare = Sequence::create(load(folder_.string())).value();
+  ASSERT_EQ(bare.restore(path), Error::ok) << bare.message();
+  EXPECT_EQ(append(bare, {4}), append(plain, {4}));
+}
+
+TEST_P(named_adapters, answer_on_in_a_chat_that_was_kept) {
+  const std::string path = tests::scratch_file("adapter.session").string();
+  Chat chat = Chat::create(load()).value();
+  chat.options().sampling.temperature = 0, chat.options().max_tokens = 6;
+  ASSERT_EQ(chat.use_adapter("poet"), Error::ok);
+  chat.say("t3 t9").text();
+  ASSERT_EQ(chat.save(path), Error::ok);
+  Chat again = Chat::create(load(2)).value(), bare = Chat::create(load(folder_.string())).value();
+  again.options() = chat.options();
+  std::string why;
+  ASSERT_EQ(again.restore(path, &why), Error::ok) << why;
+  EXPECT_EQ(again.adapter(), "poet");
+  ChatAnswer answer = again.say("t5");
+  EXPECT_EQ(answer.text(), chat.say("t5").text());
+  EXPECT_GT(answer.statistics().cached_tokens, 0);
+  EXPECT_EQ(bare.restore(path, &why), Error::invalid_argument);
+  EXPECT_EQ(why, path + ": the adapter poet answers in it, and the model has none of that name");
+  EXPECT_EQ(bare.history().size(), 0u);
 }
 
 TEST_P(named_adapters, change_in_a_conversation) {

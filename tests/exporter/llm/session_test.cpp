@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "taper/exporter/llm/text_model.h"
 #include "taper/runtime/extension/llm/chat.h"
 #include "taper/runtime/extension/llm/draft.h"
+#include "taper/runtime/extension/llm/session_file.h"
 #include "taper/runtime/extension/module/shared_pages.h"
 #include "taper/tests/exporter/llm/formula_model.h"
 #include "taper/tests/exporter/llm/talking_model.h"
@@ -273,6 +275,7 @@ class session_file : public testing::Test {
     return bytes.replace(at, 8, reinterpret_cast<const char*>(&value), 8);
   }
 
+  static constexpr size_t header_bytes = 80;
   const std::string folder_ = folder_of("smollm3");
   const LanguageModel model_ = loaded(folder_, 1, 60);
   const std::string path_ = tests::scratch_file("a.session").string();
@@ -282,18 +285,21 @@ class session_file : public testing::Test {
 
 TEST_F(session_file, is_as_long_as_what_was_read) {
   // header, tokens, and for each of them a key and a value: 4 layers of 2 heads of 8 features
-  EXPECT_EQ(bytes_.size(), 64u + 10 * (4 + 2 * 4 * 2 * 8 * sizeof(float)));
+  EXPECT_EQ(bytes_.size(), header_bytes + 10 * (4 + 2 * 4 * 2 * 8 * sizeof(float)));
 }
 
 TEST_F(session_file, is_refused_if_anything_is_wrong) {
   EXPECT_EQ(refusal(""), "is empty");
-  EXPECT_EQ(refusal("TAPRSESS"), "it is no session");
+  EXPECT_EQ(refusal("TAPRSES"), "it is no session");
+  EXPECT_THAT(refusal(bytes_.substr(0, 60)), HasSubstr("it is damaged"));
   EXPECT_EQ(refusal("x" + bytes_.substr(1)), "it is no session");
-  EXPECT_THAT(refusal(with_number(bytes_, 8, 2)), HasSubstr("a session of version 2"));
-  for (size_t size = 64; size < bytes_.size(); size += 97)
+  EXPECT_EQ(refusal(with_number(bytes_, 8, 1)),
+            "it is a session of version 1; this is version 2: go on with the Taper that wrote it, "
+            "or remove it");
+  for (size_t size = header_bytes; size < bytes_.size(); size += 97)
     EXPECT_THAT(refusal(bytes_.substr(0, size)), HasSubstr("it is damaged"));
   EXPECT_THAT(refusal(bytes_ + "x"), HasSubstr("it is damaged"));
-  for (const size_t at : {24, 32, 40})  // tokens, bytes of the note and of the caches
+  for (const size_t at : {32, 40, 48, 56})  // tokens; bytes of the name, the note and the caches
     for (const uint64_t value : {uint64_t{0}, uint64_t{9}, uint64_t{11}, uint64_t{1} << 30,
                                  uint64_t{1} << 62, ~uint64_t{0}, ~uint64_t{0} / 4 + 2})
       if (const std::string lie = with_number(bytes_, at, value); lie != bytes_) {
@@ -311,14 +317,21 @@ TEST_F(session_file, is_refused_if_anything_is_wrong) {
 
 /// Somebody computes the checksum, too.
 TEST_F(session_file, may_lie) {
-  const auto forged = [&](uint64_t tokens, uint64_t note) {
-    const uint64_t rest = bytes_.size() - 64 - tokens * 4 - note;
-    return with_number(with_number(with_number(bytes_, 24, tokens), 32, note), 40, rest);
+  const auto forged = [&](uint64_t tokens, uint64_t note, uint64_t name = 0) {
+    const uint64_t rest = bytes_.size() - header_bytes - tokens * 4 - note - name;
+    std::string lie = with_number(with_number(bytes_, 32, tokens), 40, name);
+    return with_number(with_number(lie, 48, note), 56, rest);
   };
   EXPECT_EQ(refusal(forged(9, 0)), "it is damaged: its caches do not fit its tokens");
   EXPECT_EQ(refusal(forged(0, 0)), "it is damaged: its caches do not fit its tokens");
   EXPECT_EQ(refusal(forged(10, 4)), "it is damaged: its caches do not fit its tokens");
   EXPECT_EQ(refusal(forged(1000, 0)), "its 1000 tokens do not fit into a context of 60");
+  // the caches are numbers, and no text
+  EXPECT_THAT(refusal(forged(10, 0, 8)),
+              testing::AnyOf(HasSubstr("has control characters"),
+                             HasSubstr("saved with an adapter that the model lacks")));
+  EXPECT_THAT(refusal(with_number(bytes_, 24, 5)),
+              HasSubstr("saved with another adapter of the name"));
 }
 
 TEST_F(session_file, belongs_to_a_model) {
@@ -331,9 +344,79 @@ TEST_F(session_file, belongs_to_a_model) {
   ASSERT_EQ(sequence_.save(path_), Error::ok);
   EXPECT_EQ(refused_by(loaded(folder_, 1, 49)),
             path_ + ": its 50 tokens do not fit into a context of 49");
-  EXPECT_EQ(
-      refused_by(family("gpt_oss", 1)),
-      path_ + ": it was saved with another model or adapter, or with other options of this one");
+  const std::string of_another =
+      path_ + ": it was saved with another model, or with other options of this one";
+  EXPECT_EQ(refused_by(family("gpt_oss", 1)), of_another);
+  TextModelOptions options;
+  options.context = 60, options.exact = true;
+  EXPECT_EQ(refused_by(load_text_model(folder_, options)), of_another);
+  options.exact = false, options.cache_type = CacheType::int8;
+  EXPECT_EQ(refused_by(load_text_model(folder_, options)), of_another);
+}
+
+TEST_F(session_file, belongs_to_what_a_model_computes_and_not_to_its_files) {
+  namespace fs = std::filesystem;
+  const auto error_of = [&](const std::string& folder) {
+    return Sequence::create(loaded(folder, 3, 80)).value().restore(path_);
+  };
+  const fs::path weights = fs::path(folder_) / "model.safetensors",
+                 copy = fs::path(path_).parent_path() / "copy_of_model";
+  fs::last_write_time(weights, fs::last_write_time(weights) + std::chrono::hours(1));
+  EXPECT_EQ(error_of(folder_), Error::ok);
+  fs::remove_all(copy);
+  fs::copy(folder_, copy);
+  EXPECT_EQ(error_of(copy.string()), Error::ok);
+  const auto changed = [&](const char* file, const std::string& from, const std::string& to) {
+    std::ifstream in(fs::path(folder_) / file, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    EXPECT_NE(bytes.find(from), std::string::npos) << file;
+    bytes.replace(bytes.find(from), from.size(), to);
+    std::ofstream(copy / file, std::ios::binary) << bytes;
+  };
+  // the model is the same; its epsilon is a number of the formulas
+  changed("tokenizer.json", "t7", "T7");
+  EXPECT_EQ(error_of(copy.string()), Error::ok);
+  io::SafeTensors tensors = io::read_safetensors(weights);
+  tensors.tensors.begin()->second.values<float>()[0] += 0.5f;
+  io::write_safetensors(copy / "model.safetensors", tensors);
+  EXPECT_EQ(error_of(copy.string()), Error::invalid_argument);
+  fs::copy_file(weights, copy / "model.safetensors", fs::copy_options::overwrite_existing);
+  EXPECT_EQ(error_of(copy.string()), Error::ok);
+  const auto with_config = [&](auto change) {
+    nlohmann::json config = nlohmann::json::parse(std::ifstream(fs::path(folder_) / "config.json"));
+    change(config);
+    std::ofstream(copy / "config.json") << config;
+    return error_of(copy.string());
+  };
+  using Json = nlohmann::json;
+  EXPECT_EQ(with_config([](Json& c) { c["rms_norm_eps"] = 2e-6; }), Error::invalid_argument);
+  EXPECT_EQ(with_config([](Json& c) { c["rope_parameters"]["rope_theta"] = 1e6; }),
+            Error::invalid_argument);
+  EXPECT_EQ(with_config([](Json& c) { c["transformers_version"] = "6"; }), Error::ok);
+}
+
+TEST_F(session_file, is_locked_while_somebody_goes_on_with_it) {
+  std::string why;
+  const std::string link = tests::scratch_file("locked.link").string();
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(std::filesystem::path(path_).filename(), link);
+  {
+    FileLock one, other;
+    ASSERT_TRUE(lock_session_file(path_, one, why)) << why;
+    for (const std::string& name : {path_, link}) {
+      EXPECT_FALSE(lock_session_file(name, other, why));
+      EXPECT_THAT(why, testing::MatchesRegex(name + ": another process \\([0-9]+\\) uses it"));
+    }
+    ASSERT_EQ(sequence_.save(path_), Error::ok) << "the file is another one then";
+    EXPECT_FALSE(lock_session_file(path_, other, why));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));
+  std::ofstream(path_ + ".lock") << "4711";  // that a killed process left
+  FileLock again;
+  EXPECT_TRUE(lock_session_file(path_, again, why)) << why;
+  FileLock nowhere;
+  EXPECT_FALSE(lock_session_file("/nowhere/a.session", nowhere, why));
+  EXPECT_EQ(why, "/nowhere/a.session: /nowhere/a.session.lock: No such file or directory");
 }
 
 TEST_F(session_file, is_written_whole_or_not_at_all) {
