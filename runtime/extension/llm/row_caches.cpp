@@ -98,19 +98,36 @@ void RowCaches::share(int64_t tokens) {
                                       least_pages * static_cast<index_t>(SharedPages::page_bytes());
   };
   if (!std::any_of(runs_.begin(), runs_.end(), has_many)) return;
-  const auto made = std::make_shared<Prefix>();
-  if (made->pages == nullptr) return;
-  for (const Run& run : runs_)
-    if (!made->add(run, tokens)) return;
+  if (!reserve()) return;
+  const std::shared_ptr<const Prefix> made = prefix_of(tokens);
+  if (made == nullptr) return shared_ == nullptr ? unshare() : void();
   for (size_t i = 0; i < runs_.size(); ++i) made->put(i, runs_[i], tokens);
   shared_ = made, shared_tokens_ = tokens;
+}
+
+std::shared_ptr<const RowCaches::Prefix> RowCaches::prefix_of(int64_t tokens) const {
+  const auto made = std::make_shared<Prefix>();
+  if (made->pages == nullptr) return nullptr;
+  for (const Run& run : runs_)
+    if (!made->add(run, tokens)) return nullptr;
+  return made;
+}
+
+// Asks for the places of `shared_`, before it is there: all runs share or none.
+bool RowCaches::reserve() {
+  return shared_ != nullptr || SharedPages::reserve(static_cast<index_t>(runs_.size()));
+}
+
+void RowCaches::unshare() {
+  shared_.reset();
+  SharedPages::give_back(static_cast<index_t>(runs_.size()));
 }
 
 void RowCaches::take(RowCaches& from, int64_t tokens) {
   if (this == &from) return;
   forget(0);
   from.share(tokens);
-  if (from.shared_ != nullptr && from.shared_->fits(runs_))
+  if (from.shared_ != nullptr && from.shared_->fits(runs_) && reserve())
     shared_ = from.shared_, shared_tokens_ = std::min(tokens, from.shared_tokens_);
   for (size_t i = 0; i < runs_.size(); ++i) {
     const Bytes to = runs_[i].of(tokens), given = from.runs_[i].of(tokens);
@@ -142,7 +159,7 @@ void RowCaches::forget(int64_t tokens) {
     if (!kept.empty()) std::memcpy(first, kept.data(), kept.size());
   }
   shared_tokens_ = tokens;
-  if (tokens == 0) shared_.reset();
+  if (tokens == 0) unshare();
 }
 
 }  // namespace taper::llm

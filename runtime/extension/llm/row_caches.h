@@ -36,8 +36,9 @@ class RowCaches {
   size_t bytes(int64_t tokens) const;
 
   /// Takes over what the caches of another text hold of its first tokens. The two share memory by
-  /// whole pages, if there are many and the system can (SharedPages). A page that one of them
-  /// writes becomes its own. Both texts are of one program.
+  /// whole pages, if there are many and the system can (SharedPages): also where thousands of texts
+  /// share, until the process has no mappings left for it. A page that one of them writes becomes
+  /// its own. Both texts are of one program.
   void take(RowCaches& from, int64_t tokens);
   /// The tokens from `tokens` on will be written anew: gives back what is shared of them.
   void forget(int64_t tokens);
@@ -45,6 +46,9 @@ class RowCaches {
  private:
   struct Prefix;
   void share(int64_t tokens);
+  std::shared_ptr<const Prefix> prefix_of(int64_t tokens) const;
+  bool reserve();
+  void unshare();
 
   std::vector<Run> runs_;
   std::shared_ptr<const Prefix> shared_;

@@ -13,7 +13,8 @@ namespace taper {
 /// caller copies instead.
 class SharedPages {
  public:
-  /// nullptr: the system has none.
+  /// nullptr: the system has none, or a quarter of the files that the process may open are such
+  /// pages already.
   static std::unique_ptr<SharedPages> create();
   SharedPages(const SharedPages&) = delete;
   ~SharedPages();
@@ -28,6 +29,14 @@ class SharedPages {
   bool put(size_t offset, Span<std::byte> place) const;
   /// Puts zeros in the place of pages of a Region. They take no memory until they are used.
   static bool clear(Span<std::byte> place);
+
+  /// Asks for room for so many places that hold shared pages at once. False: there is none; copy
+  /// instead. A system gives a process only so many mappings (Linux: vm.max_map_count, 65,530), a
+  /// place may split one into three, and a process without mappings gets no memory either. So all
+  /// places together take three quarters of the mappings.
+  static bool reserve(index_t places);
+  /// Gives back what was reserved, once the places are cleared.
+  static void give_back(index_t places);
 
  private:
   explicit SharedPages(int file) : file_(file) {}

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <sstream>
 
@@ -213,6 +215,59 @@ TEST(forks, take_the_memory_of_one) {
     for (Sequence& s : all) s.rewind(0);
     EXPECT_LT(resident_bytes() - before, one);
   }
+}
+
+/// Of this process. The system refuses more than vm.max_map_count.
+int64_t mappings() {
+  std::ifstream maps("/proc/self/maps");
+  return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+}
+int64_t most_mappings() {
+  int64_t most = 0;
+  std::ifstream("/proc/sys/vm/max_map_count") >> most;
+  return most;
+}
+
+TEST(forks, leave_mappings_for_others) {
+  if (SharedPages::create() == nullptr) GTEST_SKIP() << "this system shares no pages";
+  constexpr int64_t length = 700, runs = 4 * 2 * 2;  // layers, k and v, heads
+  const int64_t count = most_mappings() / (2 * runs) + 200, before = mappings();
+  if (count > 5000) GTEST_SKIP() << "this system has " << most_mappings() << " mappings";
+  const LanguageModel model = family("smollm3", 128, length + 68);
+  const auto own = [](size_t i) { return Ids{static_cast<TokenId>(2 + i % 40)}; };
+  std::vector<Sequence> all;
+  all.push_back(Sequence::create(model).value());
+  append(all[0], prompt(0, length));
+  // forks of the first one and of forks, which write, rewind and end meanwhile
+  for (int64_t i = 1; i < count; ++i) {
+    std::string why;
+    const bool is_of_fork = i % 3 != 0 && all.back().position() > length;
+    Result<Sequence> made = all[is_of_fork ? all.size() - 1 : 0].fork(&why);
+    ASSERT_TRUE(made.ok()) << i << ": " << why;
+    all.push_back(std::move(made.value()));
+    Sequence& last = all.back();
+    last.rewind(i % 5 == 0 ? length - 9 : length);
+    append(last, own(static_cast<size_t>(i)));
+    if (i % 7 == 0) all.pop_back();
+    if (i == count / 2) {
+      EXPECT_GT(mappings() - before, most_mappings() / 4) << "pages are shared";
+    }
+  }
+  EXPECT_LT(mappings() - before, most_mappings() * 4 / 5);
+  std::map<std::pair<int64_t, TokenId>, Logits> want;  // by the tokens
+  for (size_t i = 1; i < all.size(); ++i) {
+    const int64_t shared = all[i].position() - 1;
+    const Ids last = {all[i].tokens().back()};
+    Logits& expected = want[{shared, last[0]}];
+    if (expected.empty()) expected = anew(model, {prompt(0, shared), last, {5}});
+    ASSERT_EQ(append(all[i], {5}), expected) << i;
+  }
+  // what ends gives its mappings back, and others share again
+  all.erase(all.begin() + 1, all.end());
+  EXPECT_LT(mappings() - before, 2000);
+  for (int i = 0; i < 20; ++i) all.push_back(all[0].fork().value());
+  EXPECT_GT(mappings() - before, 20 * runs);
+  EXPECT_EQ(append(all.back(), {5}), append(all.front(), {5}));
 }
 #endif
 
