@@ -144,7 +144,7 @@ void run(Backend& backend, void* loaded, const Part& part, std::vector<Tensor>& 
   const Span<const Slot> all(slots.data(), static_cast<index_t>(slots.size()));
   const DelegateArguments arguments{all.part(0, part.operands()),
                                     all.part(part.operands(), part.constants()),
-                                    all.part(part.inputs(), part.results())};
+                                    all.part(part.inputs(), part.results()), &backend};
   Words memory(backend.instance_bytes(loaded) / 8 + 1);
   if (backend.create(loaded, memory.data(), arguments, context) != Error::ok) return;
   if (backend.reshape(memory.data(), arguments, context) == Error::ok) {

@@ -13,6 +13,9 @@ struct DelegateArguments {
   /// until `unload`. Their shapes may depend on symbols.
   Span<const Slot> constants;
   Span<const Slot> results;
+  /// Tells sessions apart. Instances of one session never run at the same time, and may share
+  /// memory. While a method is measured, this is a session of its own. Never nullptr.
+  const void* session;
 };
 
 /// The interface of a backend for programs. The caller hands it over in `LoadOptions`, and keeps it

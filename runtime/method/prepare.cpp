@@ -71,7 +71,11 @@ DelegateArguments split(const MethodData& m, index_t i) {
   const Slot* slots = m.instructions[i].arguments;
   const index_t inputs = in.arguments_count() - in.results(),
                 operands = inputs - static_cast<index_t>(in.condition());
-  return {{slots, operands}, {slots + operands, inputs - operands}, {slots + inputs, in.results()}};
+  const void* session = m.session;
+  return {{slots, operands},
+          {slots + operands, inputs - operands},
+          {slots + inputs, in.results()},
+          session != nullptr ? session : &m};
 }
 
 // A new instance reads constants before tensors have addresses.

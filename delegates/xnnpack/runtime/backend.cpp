@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <new>
+#include <utility>
 
 #include "taper/delegates/xnnpack/runtime/engine.h"
 
@@ -13,11 +14,41 @@ namespace {
 struct Loaded {
   Part part;
   PackStore& store;
+  Workspaces& workspaces;
   std::atomic<Engine*> idle;
   std::atomic<Weights*> weights;
 
   void keep(Engine* engine) {
-    if (Engine* other = idle.exchange(engine)) Engine::destroy(store.memory(), other);
+    engine->next = idle;
+    while (!idle.compare_exchange_weak(engine->next, engine)) {
+    }
+  }
+  void keep_all(Engine* waiting) {
+    while (waiting != nullptr) keep(std::exchange(waiting, waiting->next));
+  }
+  // The engine that waits and fits, in the session's workspace. The session destroys others there
+  // and in workspaces of nobody. Those in workspaces of other sessions wait on.
+  Engine* take(const void* session, Engine* waiting, const Workspace& workspace, const Weights& of,
+               const Threads* threads, bool is_timed) {
+    Engine *taken = nullptr, *next = nullptr;
+    for (Engine* engine = waiting; engine != nullptr; engine = next) {
+      next = engine->next;
+      Workspace& its = engine->workspace();
+      if (&its == &workspace && taken == nullptr && engine->fits(of, threads, is_timed)) {
+        taken = engine;
+      } else if (workspaces.try_join(its, session)) {
+        Engine::destroy(store.memory(), engine);
+        workspaces.leave(its);
+      } else {
+        keep(engine);
+      }
+    }
+    return taken;
+  }
+  void drop_idle() {
+    Engine* next = nullptr;
+    for (Engine* engine = idle.exchange(nullptr); engine != nullptr; engine = next)
+      next = engine->next, Engine::destroy(store.memory(), engine);
   }
   // Those of these constants; nullptr: there is no memory.
   Weights* weights_of(const Shape* shapes, const void* const* addresses) {
@@ -82,17 +113,24 @@ Error take_shapes(Instance& instance, const DelegateArguments& arguments, Contex
                       TAPER_TEXT("node {} of the part cannot have these sizes"), wrong);
 }
 
-// Uses the idle engine if it was made from the same constants.
-Engine* take_engine(Instance& instance, const Threads* threads, bool is_timed) {
+// Uses an engine that waits, if it was made from the same constants.
+Engine* take_engine(Instance& instance, const void* session, const Threads* threads,
+                    bool is_timed) {
   Loaded& loaded = *instance.loaded;
+  Workspaces& workspaces = loaded.workspaces;
   Weights* weights =
       loaded.weights_of(instance.shapes() + loaded.part.operands(), instance.constants());
   if (weights == nullptr) return nullptr;
-  if (Engine* idle = loaded.idle.exchange(nullptr)) {
-    if (idle->fits(*weights, threads, is_timed)) return idle;
-    Engine::destroy(loaded.store.memory(), idle);
-  }
-  return Engine::create(loaded.store, loaded.part, instance.shapes(), *weights, threads, is_timed);
+  Engine* waiting = loaded.idle.exchange(nullptr);
+  Workspace* workspace =
+      workspaces.join(session, waiting == nullptr ? nullptr : &waiting->workspace());
+  if (workspace == nullptr) return loaded.keep_all(waiting), nullptr;
+  Engine* engine = loaded.take(session, waiting, *workspace, *weights, threads, is_timed);
+  if (engine == nullptr)
+    engine = Engine::create(loaded.store, loaded.part, instance.shapes(), *weights, *workspace,
+                            threads, is_timed);
+  if (engine == nullptr) workspaces.leave(*workspace);
+  return engine;
 }
 
 }  // namespace
@@ -105,12 +143,12 @@ Error XnnpackBackend::load(Span<const std::byte> blob, Context& context, void*& 
   void* place = store_.memory().allocate(sizeof(Loaded));
   if (place == nullptr)
     return context.fail(Error::out_of_memory, TAPER_TEXT("XNNPACK got no memory"));
-  loaded = new (place) Loaded{Part(blob), store_, {nullptr}, {nullptr}};
+  loaded = new (place) Loaded{Part(blob), store_, workspaces_, {nullptr}, {nullptr}};
   return Error::ok;
 }
 
 void XnnpackBackend::unload(void* loaded) {
-  static_cast<Loaded*>(loaded)->keep(nullptr);
+  static_cast<Loaded*>(loaded)->drop_idle();
   static_cast<Loaded*>(loaded)->drop_weights();
   store_.memory().release(loaded, sizeof(Loaded));
 }
@@ -136,7 +174,7 @@ Error XnnpackBackend::create(void* loaded, void* memory, const DelegateArguments
     instance.externals()[i] = {static_cast<uint32_t>(i), nullptr};
   for (index_t r = 0; r < part.results(); ++r)
     instance.externals()[part.operands() + r] = {static_cast<uint32_t>(part.result(r)), nullptr};
-  instance.engine = take_engine(instance, context.threads, observer_ != nullptr);
+  instance.engine = take_engine(instance, arguments.session, context.threads, observer_ != nullptr);
   if (instance.engine != nullptr) return Error::ok;
   return context.fail(Error::not_supported,
                       TAPER_TEXT("XNNPACK refuses the part, or got no memory"));
@@ -144,7 +182,13 @@ Error XnnpackBackend::create(void* loaded, void* memory, const DelegateArguments
 
 void XnnpackBackend::release(void* memory) {
   Instance& instance = *static_cast<Instance*>(memory);
-  instance.loaded->keep(instance.engine);
+  Loaded& loaded = *instance.loaded;
+  Workspace& workspace = instance.engine->workspace();
+  if (loaded.idle == nullptr)
+    loaded.keep(instance.engine);
+  else
+    Engine::destroy(loaded.store.memory(), instance.engine);
+  loaded.workspaces.leave(workspace);
 }
 
 Error XnnpackBackend::reshape(void* memory, const DelegateArguments& arguments, Context& context) {

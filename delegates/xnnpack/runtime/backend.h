@@ -2,6 +2,7 @@
 #pragma once
 #include "taper/delegates/xnnpack/runtime/node_observer.h"
 #include "taper/delegates/xnnpack/runtime/pack_store.h"
+#include "taper/delegates/xnnpack/runtime/workspace.h"
 #include "taper/runtime/device/backend.h"
 
 namespace taper::delegates::xnnpack {
@@ -15,10 +16,11 @@ inline constexpr uint32_t blob_version = 3;
 ///
 /// The library packs weights once: sessions, methods and programs share equal ones, and they stay
 /// until the last program that needs them is closed. What else an instance had is kept for the next
-/// one: measuring a method costs nothing.
+/// one: measuring a method costs nothing. Instances of a session share the memory for what they
+/// compute on their way.
 class XnnpackBackend final : public Backend {
  public:
-  explicit XnnpackBackend(Memory& memory) : store_(memory) {}
+  explicit XnnpackBackend(Memory& memory) : store_(memory), workspaces_(memory) {}
 
   /// Tells `observer` what nodes take, of methods that are created from now on. nullptr: nobody.
   /// Set it while no other thread uses the backend.
@@ -42,6 +44,7 @@ class XnnpackBackend final : public Backend {
 
  private:
   PackStore store_;
+  Workspaces workspaces_;
   NodeObserver* observer_ = nullptr;
 };
 

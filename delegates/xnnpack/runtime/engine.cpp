@@ -9,10 +9,10 @@
 namespace taper::delegates::xnnpack {
 
 Engine* Engine::create(PackStore& store, const Part& part, const Shape* shapes, Weights& weights,
-                       const Threads* threads, bool is_timed) {
+                       Workspace& workspace, const Threads* threads, bool is_timed) {
   void* place = store.memory().allocate(sizeof(Engine));
   if (place == nullptr) return nullptr;
-  Engine* engine = new (place) Engine(store, weights, threads, is_timed);
+  Engine* engine = new (place) Engine(store, weights, workspace, threads, is_timed);
   if (engine->build(part, shapes)) return engine;
   destroy(store.memory(), engine);
   return nullptr;
@@ -23,18 +23,28 @@ void Engine::destroy(Memory& memory, Engine* engine) {
   memory.release(engine, sizeof(Engine));
 }
 
+Engine::Engine(PackStore& store, Weights& weights, Workspace& workspace, const Threads* threads,
+               bool is_timed)
+    : memory_(store.memory()),
+      weights_(weights),
+      workspace_(workspace),
+      packed_(store, weights),
+      pool_{threads},
+      is_timed_(is_timed) {
+  workspace.all.add_engine(workspace);
+}
+
 Engine::~Engine() {
   if (runtime_ != nullptr) (void)xnn_delete_runtime(runtime_);
-  if (workspace_ != nullptr) (void)xnn_release_workspace(workspace_);
+  workspace_.all.remove_engine(workspace_);
 }
 
 bool Engine::build(const Part& part, const Shape* shapes) {
   xnn_subgraph_t subgraph = nullptr;
-  if (xnn_create_workspace(&workspace_) != xnn_status_success ||
-      xnn_create_subgraph(static_cast<uint32_t>(part.values()), 0, &subgraph) != xnn_status_success)
+  if (xnn_create_subgraph(static_cast<uint32_t>(part.values()), 0, &subgraph) != xnn_status_success)
     return false;
   bool built = define(subgraph, part, shapes, weights_.addresses()) == xnn_status_success;
-  built = built && xnn_create_runtime_v4(subgraph, packed_.provider(), workspace_, &pool_,
+  built = built && xnn_create_runtime_v4(subgraph, packed_.provider(), workspace_.memory, &pool_,
                                          is_timed_ ? XNN_FLAG_BASIC_PROFILING : 0,
                                          &runtime_) == xnn_status_success;
   (void)xnn_delete_subgraph(subgraph);

@@ -1,4 +1,4 @@
-// The library's objects for one instance: memory for results, operators.
+// The library's operators for one instance.
 #pragma once
 #include <xnnpack.h>
 
@@ -7,6 +7,7 @@
 #include "taper/delegates/xnnpack/runtime/part.h"
 #include "taper/delegates/xnnpack/runtime/threads.h"
 #include "taper/delegates/xnnpack/runtime/weights.h"
+#include "taper/delegates/xnnpack/runtime/workspace.h"
 
 namespace taper::delegates::xnnpack {
 
@@ -15,13 +16,15 @@ class Engine {
   /// Packs the weights that are not packed yet. They outlive the engine. nullptr: the memory does
   /// not suffice, or the library refuses the part. `is_timed`: `tell` knows how long nodes take.
   static Engine* create(PackStore& store, const Part& part, const Shape* shapes, Weights& weights,
-                        const Threads* threads, bool is_timed);
+                        Workspace& workspace, const Threads* threads, bool is_timed);
   static void destroy(Memory& memory, Engine* engine);
 
   /// Whether it was made from these weights, for these threads.
   bool fits(const Weights& weights, const Threads* threads, bool is_timed) const {
     return &weights_ == &weights && pool_.threads == threads && is_timed_ == is_timed;
   }
+
+  Workspace& workspace() const { return workspace_; }
 
   /// Takes the sizes of the operands. False: the library refuses them, or has other result sizes,
   /// or a constant has another size than it had.
@@ -33,22 +36,20 @@ class Engine {
   /// Tells what the last run took, if the engine is timed.
   void tell(const Part& part, NodeObserver& observer) const;
 
+  Engine* next = nullptr;  ///< of the same blob, while nobody uses it
+
  private:
-  Engine(PackStore& store, Weights& weights, const Threads* threads, bool is_timed)
-      : memory_(store.memory()),
-        weights_(weights),
-        packed_(store, weights),
-        pool_{threads},
-        is_timed_(is_timed) {}
+  Engine(PackStore& store, Weights& weights, Workspace& workspace, const Threads* threads,
+         bool is_timed);
   ~Engine();
   bool build(const Part& part, const Shape* shapes);
 
   Memory& memory_;
   Weights& weights_;
+  Workspace& workspace_;
   PackedWeights packed_;
   pthreadpool pool_;
   bool is_timed_;
-  xnn_workspace_t workspace_ = nullptr;
   xnn_runtime_t runtime_ = nullptr;
 };
 

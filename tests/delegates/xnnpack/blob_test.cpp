@@ -246,7 +246,7 @@ bool survives(const Blob& blob, Span<const Slot> slots) {
   std::vector<uint64_t> memory(b.instance_bytes(loaded) / 8 + 1);
   const index_t constants = slots.size() - 2;
   const DelegateArguments arguments{slots.part(0, 1), slots.part(1, constants),
-                                    slots.part(1 + constants, 1)};
+                                    slots.part(1 + constants, 1), &b};
   bool ran = b.create(loaded, memory.data(), arguments, context) == Error::ok;
   if (ran) {
     DType dtype = DType::f32;
