@@ -16,31 +16,46 @@ struct Grid {
   size_t tiles[tiled == 0 ? 1 : tiled];
 
   size_t step(size_t d) const { return d + tiled < rank ? 1 : tiles[d + tiled - rank]; }
-  size_t count(size_t d) const { return (ranges[d] + step(d) - 1) / step(d); }
+};
+
+// The tasks of a grid in a row.
+template <size_t rank, size_t tiled>
+class Row {
+ public:
+  explicit Row(const Grid<rank, tiled>& grid) : grid_(grid) {
+    for (size_t d = 0; d < rank; ++d)
+      counts_[d] = (grid.ranges[d] + grid.step(d) - 1) / grid.step(d);
+  }
   index_t tasks() const {
     size_t n = 1;
-    for (size_t d = 0; d < rank; ++d) n *= count(d);
+    for (const size_t count : counts_) n *= count;
     return static_cast<index_t>(n);
   }
   // Where task `i` begins, and how far its tiles go.
   void locate(index_t i, size_t* starts, size_t* extents) const {
     size_t rest = static_cast<size_t>(i);
     for (size_t d = rank; d-- > 0;) {
-      starts[d] = rest % count(d) * step(d);
-      rest /= count(d);
-      const size_t left = ranges[d] - starts[d];
-      if (d + tiled >= rank) extents[d + tiled - rank] = left < step(d) ? left : step(d);
+      const size_t step = grid_.step(d);
+      starts[d] = rest % counts_[d] * step;
+      rest /= counts_[d];
+      const size_t left = grid_.ranges[d] - starts[d];
+      if (d + tiled >= rank) extents[d + tiled - rank] = left < step ? left : step;
     }
   }
+
+ private:
+  const Grid<rank, tiled>& grid_;
+  size_t counts_[rank];  // of tiles along each range
 };
 
 template <bool with_thread, size_t rank, size_t tiled, class Function, size_t... s, size_t... e>
 void run(pthreadpool_t pool, Function function, void* context, const Grid<rank, tiled>& grid,
          std::index_sequence<s...>, std::index_sequence<e...>) {
   const taper::Threads* threads = pool == nullptr ? nullptr : pool->threads;
-  taper::parallel_for_threads(threads, grid.tasks(), [&](index_t i, int thread) {
+  const Row<rank, tiled> row(grid);
+  taper::parallel_for_threads(threads, row.tasks(), [&](index_t i, int thread) {
     size_t starts[rank], extents[tiled + 1];
-    grid.locate(i, starts, extents);
+    row.locate(i, starts, extents);
     if constexpr (with_thread)
       function(context, static_cast<size_t>(thread), starts[s]..., extents[e]...);
     else
@@ -53,6 +68,45 @@ void parallelize(pthreadpool_t pool, Function function, void* context,
                  const Grid<rank, tiled>& grid) {
   run<with_thread>(pool, function, context, grid, std::make_index_sequence<rank>(),
                    std::make_index_sequence<tiled>());
+}
+
+// Rows of so many tiles at most read weights that are large, as a rule.
+constexpr size_t few_rows = 512;
+// Tiles of products have at most so many rows.
+constexpr size_t most_rows = 16;
+// Kernels compute 2 to 64 columns at a time: tiles begin at a multiple of that.
+constexpr size_t columns_at_a_time = 64;
+
+// Products, whose rows i meet the weights of columns j. Weights are read from memory far away. So
+// all rows use those of a tile before the next tile begins, and the tiles of few rows are narrow:
+// their weights stay in the second-level cache. Other functions may run in this order, too.
+size_t narrow_tile(size_t rows, size_t row_tile, size_t column_tile) {
+  const bool reads_large_weights =
+      row_tile > 1 && row_tile <= most_rows && row_tile < rows && rows <= few_rows;
+  return reads_large_weights && column_tile > columns_at_a_time ? columns_at_a_time : column_tile;
+}
+template <class Function>
+void parallelize_by_columns(pthreadpool_t pool, Function function, void* context,
+                            const Grid<2, 2>& grid) {
+  const auto [rows, columns] = grid.ranges;
+  const auto [row_tile, column_tile] = grid.tiles;
+  parallelize(
+      pool,
+      [function](void* c, size_t j, size_t i, size_t tj, size_t ti) { function(c, i, j, ti, tj); },
+      context, Grid<2, 2>{{columns, rows}, {narrow_tile(rows, row_tile, column_tile), row_tile}});
+}
+template <class Function>
+void parallelize_by_columns(pthreadpool_t pool, Function function, void* context,
+                            const Grid<3, 2>& grid) {
+  const auto [batches, rows, columns] = grid.ranges;
+  const auto [row_tile, column_tile] = grid.tiles;
+  parallelize(
+      pool,
+      [function](void* c, size_t b, size_t j, size_t i, size_t tj, size_t ti) {
+        function(c, b, i, j, ti, tj);
+      },
+      context,
+      Grid<3, 2>{{batches, columns, rows}, {narrow_tile(rows, row_tile, column_tile), row_tile}});
 }
 
 // On Arm, functions take the kind of core that they run on. All cores compute with the kernels of
@@ -97,7 +151,7 @@ void pthreadpool_parallelize_2d_tile_1d(pthreadpool_t p, pthreadpool_task_2d_til
 }
 void pthreadpool_parallelize_2d_tile_2d(pthreadpool_t p, pthreadpool_task_2d_tile_2d_t f, void* c,
                                         size_t i, size_t j, size_t ti, size_t tj, uint32_t) {
-  parallelize(p, f, c, Grid<2, 2>{{i, j}, {ti, tj}});
+  parallelize_by_columns(p, f, c, Grid<2, 2>{{i, j}, {ti, tj}});
 }
 void pthreadpool_parallelize_3d(pthreadpool_t p, pthreadpool_task_3d_t f, void* c, size_t i,
                                 size_t j, size_t k, uint32_t) {
@@ -116,7 +170,7 @@ void pthreadpool_parallelize_3d_tile_1d_with_thread(pthreadpool_t p,
 void pthreadpool_parallelize_3d_tile_2d(pthreadpool_t p, pthreadpool_task_3d_tile_2d_t f, void* c,
                                         size_t i, size_t j, size_t k, size_t tj, size_t tk,
                                         uint32_t) {
-  parallelize(p, f, c, Grid<3, 2>{{i, j, k}, {tj, tk}});
+  parallelize_by_columns(p, f, c, Grid<3, 2>{{i, j, k}, {tj, tk}});
 }
 void pthreadpool_parallelize_4d(pthreadpool_t p, pthreadpool_task_4d_t f, void* c, size_t i,
                                 size_t j, size_t k, size_t l, uint32_t) {
@@ -152,7 +206,7 @@ void pthreadpool_parallelize_2d_tile_2d_with_uarch(pthreadpool_t p,
                                                    pthreadpool_task_2d_tile_2d_with_id_t f, void* c,
                                                    uint32_t kind, uint32_t, size_t i, size_t j,
                                                    size_t ti, size_t tj, uint32_t) {
-  parallelize(p, on_default_core(f, kind), c, Grid<2, 2>{{i, j}, {ti, tj}});
+  parallelize_by_columns(p, on_default_core(f, kind), c, Grid<2, 2>{{i, j}, {ti, tj}});
 }
 void pthreadpool_parallelize_3d_tile_1d_with_uarch(pthreadpool_t p,
                                                    pthreadpool_task_3d_tile_1d_with_id_t f, void* c,
@@ -169,7 +223,7 @@ void pthreadpool_parallelize_3d_tile_2d_with_uarch(pthreadpool_t p,
                                                    pthreadpool_task_3d_tile_2d_with_id_t f, void* c,
                                                    uint32_t kind, uint32_t, size_t i, size_t j,
                                                    size_t k, size_t tj, size_t tk, uint32_t) {
-  parallelize(p, on_default_core(f, kind), c, Grid<3, 2>{{i, j, k}, {tj, tk}});
+  parallelize_by_columns(p, on_default_core(f, kind), c, Grid<3, 2>{{i, j, k}, {tj, tk}});
 }
 void pthreadpool_parallelize_4d_tile_2d_with_uarch(pthreadpool_t p,
                                                    pthreadpool_task_4d_tile_2d_with_id_t f, void* c,
