@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "taper/delegates/xnnpack/compile/arguments.h"
 #include "taper/delegates/xnnpack/compile/scales.h"
 #include "taper/delegates/xnnpack/compile/table.h"
 #include "taper/exporter/base/error.h"
@@ -77,6 +78,16 @@ std::string refuses_product(const Node& node) {
        {c.template get<"weight">(), c.template get<"weight_scales">(), c.template get<"offsets">()})
     if (v->origin != Value::Origin::constant) return "a weight is no constant";
   return refuses_range(c);
+}
+
+std::string refuses_convolution(const Node& node) {
+  const Call<ops::taper_conv2d_q8> c(node);
+  const auto window = c.get<"kernel_size">();
+  std::string reason;
+  const Dim groups = c.get<"groups">();
+  if (groups.value() > 1 && proves_equal(groups, c.get<"input">()->type.sizes[3]))
+    reason = refuses_depthwise_window(window[0].value() * window[1].value());
+  return reason.empty() ? refuses_product<ops::taper_conv2d_q8>(node) : reason;
 }
 
 /// Adds the node with its weights. `filter_sizes` are those of the filter in the library's order.
@@ -230,7 +241,7 @@ void lower_conversion(Lowering& out, const Node& node) {
 constexpr bool heavy = true;
 
 const Row rows[] = {
-    {&ops::taper_conv2d_q8, refuses_product<ops::taper_conv2d_q8>, lower_convolution, heavy},
+    {&ops::taper_conv2d_q8, refuses_convolution, lower_convolution, heavy},
     {&ops::taper_linear_q8, refuses_product<ops::taper_linear_q8>, lower_linear, heavy},
     {&ops::taper_add_q8, refuses_sum<ops::taper_add_q8>,
      lower_binary<ops::taper_add_q8, Function::add>},

@@ -90,12 +90,21 @@ std::string refuses_transposed(const Call<ops::convolution>& c) {
   return "";
 }
 
+std::string refuses_depthwise(const Call<ops::convolution>& c) {
+  const ir::Type& weight = c.get<"weight">()->type;
+  if (proves_equal(c.get<"groups">(), 1) || weight.sizes[1].value() != 1) return "";
+  int64_t window = 1;
+  for (int d = 2; d < weight.rank; ++d) window *= weight.sizes[d].value();
+  return refuses_depthwise_window(window);
+}
+
 std::string refuses_convolution(const Node& node) {
   const Call<ops::convolution> c(node);
   for (const Value* v : {c.get<"input">(), node.result()})
     if (std::string reason = refuses_images(*v); !reason.empty()) return reason;
   std::string reason = c.get<"transposed">() ? refuses_transposed(c) : "";
-  return reason.empty() ? refuses_weights(c.get<"weight">(), c.get<"bias">()) : reason;
+  if (reason.empty()) reason = refuses_weights(c.get<"weight">(), c.get<"bias">());
+  return reason.empty() ? refuses_depthwise(c) : reason;
 }
 
 void lower_transposed(Lowering& out, const Node& node) {

@@ -154,5 +154,19 @@ TEST(xnnpack_integers, leaves_functions_of_tables_to_the_kernels) {
   EXPECT_EQ(call(module.value(), images), of_kernels(network, images));
 }
 
+TEST(xnnpack_integers, leaves_large_depthwise_windows_to_the_kernels) {
+  const IntegerWeight weight({6, 6, 3, 3}, 74), large({6, 1, 7, 7}, 76);
+  const auto network = [&](const Tensor& x) {
+    const Tensor a = rounded(conv2d(rounded(x, 0.01, 5), weight()), 0.05, 0);
+    return rounded(conv2d(a, large(), {}, 1, 3, 1, 6), 0.1, 0);
+  };
+  Delegated program(network, {2, 6, 9, 11}, false);
+  EXPECT_EQ(program.delegates(), 1);
+  EXPECT_EQ(program.report.methods[0].operators["taper::conv2d_q8"], 1);
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  EXPECT_EQ(call(module.value(), images), of_kernels(network, images));
+}
+
 }  // namespace
 }  // namespace taper::delegates::xnnpack

@@ -426,6 +426,10 @@ TEST(xnnpack, says_what_it_does_not_take) {
   const Tensor volume = random_tensor({2, 2, 1, 1, 1}, 90);
   EXPECT_THAT(refusal([&](const Tensor& x) { return conv3d(x, volume); }, {1, 2, 3, 3, 3}),
               HasSubstr("convolution: only images of one or two dimensions are taken"));
+  const Tensor window = random_tensor({6, 1, 7, 7}, 91);
+  EXPECT_THAT(
+      refusal([&](const Tensor& x) { return conv2d(x, window, {}, 1, 3, 1, 6); }, {1, 6, 9, 9}),
+      HasSubstr("convolution: the library is slow with depthwise windows of 49 elements"));
   EXPECT_THAT(refusal([&](const Tensor& x) { return cumsum(mm(x, square), 0); }, {3, 8}),
               HasSubstr("cumsum: the backend has no such operator"));
 }
