@@ -355,6 +355,7 @@ class MethodWriter {
     const partition::Delegate& delegate = partition::find_delegate(backend);
     const ir::Graph& body = *node.bodies[0];
     partition::Compiled compiled = delegate.compile(body);
+    report_.border_transposes += compiled.border_transposes;
     constants = static_cast<uint32_t>(compiled.constants.size());
     for (const Value* v : ir::operands_of(node))
       t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(v)));

@@ -43,6 +43,8 @@ std::ostream& operator<<(std::ostream& out, const Report& r) {
     if (m.states_in_place + m.states_copied > 0)
       out << ", " << m.states_in_place << " states written in place, " << m.states_copied
           << " copied";
+    if (m.border_transposes > 0)
+      out << ", " << counted(m.border_transposes, "transpose") << " at borders of delegates";
     if (!m.operators.empty()) out << "\n    operators: " << operators_text(m);
     out << "\n    memory at the maximum: activations " << bytes_text(m.activation_bytes)
         << " (lower bound " << bytes_text(m.lower_bound_bytes) << "), inputs and outputs "

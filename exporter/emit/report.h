@@ -24,6 +24,7 @@ struct MethodReport {
   int reused_buffers = 0;  ///< results that overwrite an argument
   int concatenations_in_place = 0;
   int states_in_place = 0, states_copied = 0;
+  int border_transposes = 0;  ///< what delegates copy (partition::Compiled)
   // at the maximum of every symbol
   int64_t activation_bytes = 0;   ///< the bytes of the plan
   int64_t lower_bound_bytes = 0;  ///< no plan needs fewer

@@ -22,6 +22,8 @@ struct Compiled {
   std::vector<std::byte> blob;
   /// The instruction hands them to the backend, behind the operands. Equal ones are stored once.
   std::vector<Constant> constants;
+  /// Operands and results that the backend copies, because it lays images out in another way.
+  int border_transposes = 0;
 };
 
 /// What the nodes of a part took in one call, in order.
@@ -50,6 +52,9 @@ class Delegate {
   virtual void prepare(ir::Graph&) const {}
   /// Why the backend does not take the node: "its weight is no constant". Empty: it takes it.
   virtual std::string refuses(const ir::Node& node) const = 0;
+  /// Whether it computes all results of nodes that have several. If not, it gets only such nodes of
+  /// which the first result alone is used.
+  virtual bool computes_all_results() const { return true; }
   /// Groups of nodes that the backend takes only as a whole, such as a product and what rounds its
   /// input. Each computes the result of its last node. A group becomes one `delegate` node before
   /// operators are taken apart. `refuses` gets this node later, and takes it.

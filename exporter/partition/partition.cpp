@@ -44,6 +44,12 @@ double multiply_adds(const ir::Node& node) {
   return roofline::multiply_adds(call);
 }
 
+bool uses_more_than_first(const ir::Graph& graph, const ir::Node& node) {
+  for (size_t i = 1; i < node.results.size(); ++i)
+    if (node.result(i) != nullptr && graph.is_used(node.result(i))) return true;
+  return false;
+}
+
 /// A part for each node that computes. Views stay in the graph.
 std::vector<Part> pieces_of(const Part& part) {
   std::vector<Part> pieces;
@@ -64,9 +70,48 @@ bool has_operands(const Part& part) {
   return has;
 }
 
+/// "encoder.layer.3.norm" -> "encoder.layer.*.norm"
+std::string without_numbers(const std::string& module) {
+  std::string path;
+  for (size_t begin = 0; begin <= module.size();) {
+    const size_t end = std::min(module.find('.', begin), module.size());
+    const std::string part = module.substr(begin, end - begin);
+    const bool is_number = !part.empty() && part.find_first_not_of("0123456789") == part.npos;
+    path += (begin == 0 ? "" : ".") + (is_number ? "*" : part);
+    begin = end + 1;
+  }
+  return path;
+}
+
+/// Counts the nodes that stayed in modules.
+class Modules {
+ public:
+  void add(const ir::Node& node) {
+    if (node.module.empty()) return;
+    const std::string path = without_numbers(node.module);
+    const auto [at, is_new] = places_.try_emplace(path, list_.size());
+    if (is_new) list_.push_back({path, 0, {}}), paths_.emplace_back();
+    paths_[at->second].insert(node.module);
+    ++list_[at->second].operators[std::string(name_of(*node.op))];
+  }
+  std::vector<PartitionReport::Module> take() {
+    for (size_t i = 0; i < list_.size(); ++i) {
+      list_[i].modules = static_cast<int>(paths_[i].size());
+      if (list_[i].modules == 1) list_[i].path = *paths_[i].begin();
+    }
+    return std::move(list_);
+  }
+
+ private:
+  std::map<std::string, size_t> places_;
+  std::vector<PartitionReport::Module> list_;
+  std::vector<std::set<std::string>> paths_;
+};
+
 class Reporter {
  public:
   void leave(const ir::Node& node, const std::string& reason) {
+    modules_.add(node);
     const std::string op(name_of(*node.op));
     PartitionReport::Left& left = left_[{op, reason}];
     if (left.count++ == 0) left = {op, reason, 1, ir::describe(node)};
@@ -74,11 +119,22 @@ class Reporter {
   void finish(PartitionReport& report) {
     for (auto& [key, left] : left_) report.left.push_back(std::move(left));
     std::ranges::stable_sort(report.left, std::ranges::greater(), &PartitionReport::Left::count);
+    report.modules = modules_.take();
   }
 
  private:
+  Modules modules_;
   std::map<std::pair<std::string, std::string>, PartitionReport::Left> left_;
 };
+
+/// "encoder.layer.*.norm (12 modules): 12 native_layer_norm"
+std::string text_of(const PartitionReport::Module& m) {
+  std::vector<std::string> operators;
+  for (const auto& [op, count] : m.operators) operators.push_back(std::to_string(count) + " " + op);
+  const std::string count =
+      m.modules > 1 ? " (" + io::counted(m.modules, "module") + ")" : std::string();
+  return m.path + count + ": " + io::joined(operators);
+}
 
 }  // namespace
 
@@ -96,6 +152,8 @@ std::ostream& operator<<(std::ostream& out, const PartitionReport& r) {
   out << '\n';
   for (const PartitionReport::Left& l : r.left)
     out << "  " << l.count << ' ' << l.op << ": " << l.reason << " (" << l.first << ")\n";
+  if (!r.modules.empty()) out << "  by module:\n";
+  for (const PartitionReport::Module& m : r.modules) out << "    " << text_of(m) << '\n';
   return out;
 }
 
@@ -106,7 +164,9 @@ PartitionReport partition(ir::Graph& graph, const Delegate& delegate, bool each_
   std::map<const ir::Node*, std::string> refused;
   const auto takes = [&](const ir::Node& node) {
     if (!computes(node) && node.op->category != Category::view) return false;
-    const std::string& reason = refused[&node] = delegate.refuses(node);
+    std::string& reason = refused[&node] = delegate.refuses(node);
+    if (reason.empty() && !delegate.computes_all_results() && uses_more_than_first(graph, node))
+      reason = "more than its first result is used";
     return reason.empty();
   };
   for (const ir::Node& node : graph.nodes()) report.work += multiply_adds(node);

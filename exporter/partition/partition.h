@@ -1,6 +1,7 @@
 // Hands parts of a graph to backends.
 #pragma once
 #include <iosfwd>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,14 @@ struct PartitionReport {
   /// What the nodes multiply (roofline/multiply_adds.h): of the delegates, and of the whole graph.
   double delegated_work = 0, work = 0;
   std::vector<Left> left;  ///< the most frequent first
+  /// Modules with nodes that stayed. Modules that differ in numbers alone count as one, in which
+  /// `*` stands for a number: "encoder.layer.*.norm".
+  struct Module {
+    std::string path;
+    int modules = 0;                       ///< how many it stands for
+    std::map<std::string, int> operators;  ///< nodes that stayed, by operator
+  };
+  std::vector<Module> modules;  ///< in order of the graph; without nodes of no module
 
   int left_count() const;
 };

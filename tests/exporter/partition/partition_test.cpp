@@ -207,6 +207,39 @@ TEST(partition, leaves_what_does_not_pay) {
   EXPECT_THAT(text.str(), HasSubstr("1 relu: its part is too small to pay (relu)"));
 }
 
+TEST(partition, counts_what_it_leaves_in_modules) {
+  auto graph = graph_of(
+      "%a: f32[3, 4] = exp(%x)\n%b: f32[3, 4] = neg(%a)\n%c: f32[3, 4] = exp(%b)\n"
+      "%d: f32[3, 4] = neg(%c)\n%e: f32[3, 4] = tanh(%d)\n%f: f32[3, 4] = exp(%e)\n"
+      "output \"y\" = %f\n");
+  const char* const modules[] = {"layers.0.norm", "layers.0",       "layers.11.norm",
+                                 "layers.11",     "layers.11.norm", ""};
+  auto module = std::begin(modules);
+  for (ir::Node& node : graph->nodes()) node.module = *module++;
+  const PartitionReport report = partition(*graph, Takes({"neg"}));
+  std::ostringstream text;
+  text << report;
+  EXPECT_THAT(text.str(), HasSubstr("  by module:\n"
+                                    "    layers.*.norm (2 modules): 2 exp, 1 tanh\n"));
+}
+
+/// Takes all, but computes first results alone.
+class TakesFirstResults final : public Takes {
+ public:
+  using Takes::Takes;
+  bool computes_all_results() const override { return false; }
+};
+
+TEST(partition, leaves_nodes_whose_further_results_are_used) {
+  const std::string most = "%m: f32[3], %i: i64[3] = max.dim(%x, 1, false)\n";
+  auto graph = graph_of(most + "%y: f32[3] = relu(%m)\noutput \"y\" = %y\n");
+  EXPECT_EQ(partition(*graph, TakesFirstResults({"max.dim", "relu"})).left_count(), 0);
+  graph = graph_of(most + "%y: f32[3] = relu(%m)\noutput \"y\" = %y\noutput \"i\" = %i\n");
+  const PartitionReport report = partition(*graph, TakesFirstResults({"max.dim", "relu"}));
+  ASSERT_EQ(report.left.size(), 1u);
+  EXPECT_EQ(report.left[0].reason, "more than its first result is used");
+}
+
 TEST(partition, leaves_what_reads_constants_alone) {
   ir::Payloads payloads;
   const std::string constant = passes::constant("w", passes::random_payload({3, 4}, 2), payloads);
