@@ -1,41 +1,18 @@
-// Any part, with any sizes of its arguments, is refused or runs. The bytes describe a part: most of
-// its indices and numbers are near right ones, so that many parts reach the library.
+// Any part, with any sizes of its arguments, is refused or runs. xnnpack_parts.cpp makes parts of
+// the bytes.
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "taper/delegates/xnnpack/app/backend.h"
 #include "taper/delegates/xnnpack/runtime/part.h"
+#include "xnnpack_parts.h"
 
 namespace {
 
+using Words = std::vector<uint64_t>;
 using namespace taper;
 using namespace taper::delegates::xnnpack;
-
-class Input {
- public:
-  Input(const uint8_t* data, size_t size) : data_(data), size_(size) {}
-  uint8_t next() { return at_ < size_ ? data_[at_++] : 0; }
-  uint32_t below(uint32_t n) { return n == 0 ? 0 : next() % n; }
-
-  /// Mostly a small number, at times an extreme one.
-  int64_t number() {
-    constexpr int64_t extremes[] = {-1,        1 << 14,   1 << 15,   (1 << 15) + 1, INT32_MAX,
-                                    INT64_MIN, INT64_MAX, 1ll << 33, 1ll << 34};
-    const uint8_t byte = next();
-    return byte < 240 ? byte % 12 : extremes[byte % 9];
-  }
-  float real() {
-    constexpr float reals[] = {0, 1, -1, 0.5f, 6, 1e30f, -1e30f, INFINITY, -INFINITY, NAN, 1e-42f};
-    return reals[below(11)];
-  }
-
- private:
-  const uint8_t* data_;
-  size_t size_, at_ = 0;
-};
 
 /// A tensor with elements, and a guard behind them that nobody may change.
 struct Tensor {
@@ -60,65 +37,6 @@ struct Tensor {
   DType dtype;
   std::vector<uint16_t> elements;
 };
-
-Shape shape_of(Input& in) {
-  Shape s;
-  s.rank = static_cast<int32_t>(in.below(6));
-  constexpr index_t sizes[] = {1, 2, 3, 4, 5, 6, 16, 32, 64};
-  for (int i = 0; i < s.rank; ++i)
-    s.sizes[i] = in.below(64) == 0 ? 0 : sizes[in.below(s.rank <= 2 ? 9 : 6)];
-  s.make_dense();
-  return s;
-}
-
-using Words = std::vector<uint64_t>;
-
-/// Writes a part. `bytes` gets its size.
-Words part_of(Input& in, uint32_t operands, uint32_t constants, size_t& bytes) {
-  flatbuffers::FlatBufferBuilder b;
-  std::vector<flatbuffers::Offset<blob::Node>> nodes;
-  const uint32_t count = 1 + in.below(8);
-  for (uint32_t n = 0; n < count; ++n) {
-    const auto kind = static_cast<blob::Kind>(in.below(19));
-    auto function = blob::Function::none;
-    if (kind == blob::Kind::unary) function = static_cast<blob::Function>(in.below(19));
-    if (kind == blob::Kind::binary) function = static_cast<blob::Function>(32 + in.below(8));
-    std::vector<uint32_t> inputs(in.below(6));
-    for (uint32_t& i : inputs) {
-      const uint8_t choice = in.next();
-      i = choice < 250 ? choice % (operands + constants + n + 1) : no_value;
-    }
-    std::vector<int64_t> numbers(in.below(18));
-    for (int64_t& x : numbers) x = in.number();
-    std::vector<float> parameters(in.below(4));
-    for (float& p : parameters) p = in.real();
-    nodes.push_back(blob::CreateNodeDirect(b, kind, function, &inputs, &numbers, &parameters));
-  }
-  std::vector<flatbuffers::Offset<blob::Quantized>> quantized;
-  if (in.below(2) == 1) {
-    constexpr int zeros[] = {0, 0, 0, 3, -128, 127, 128};
-    constexpr float scales[] = {0.5f, 0.5f, 0.5f, 0.01f, 1e-10f, 1e10f, 0, NAN};
-    for (uint32_t v = 0; v < operands + constants + count; ++v) {
-      const uint32_t choice = in.below(8);
-      if (choice == 0) continue;
-      constexpr uint8_t bits[] = {8, 8, 8, 4, 16, 32};
-      constexpr uint32_t blocks[] = {0, 0, 32, 32, 64, 33};
-      const bool has_scales = choice < 3 && constants > 0, is_rounded = choice == 3;
-      quantized.push_back(blob::CreateQuantized(
-          b, v, is_rounded ? 8 : bits[in.below(6)], has_scales ? 0 : zeros[in.below(7)],
-          scales[in.below(8)], has_scales ? operands + in.below(constants) : no_value,
-          static_cast<uint8_t>(in.below(5)), has_scales ? blocks[in.below(6)] : 0, is_rounded));
-    }
-  }
-  std::vector<uint32_t> results(1 + in.below(3));
-  for (uint32_t& r : results) r = operands + constants + in.below(count + 1);
-  b.Finish(blob::CreatePartDirect(b, operands, constants, &nodes, &results, &quantized),
-           blob::PartIdentifier());
-  bytes = b.GetSize();
-  Words words(bytes / 8 + 1);
-  std::memcpy(words.data(), b.GetBufferPointer(), bytes);
-  return words;
-}
 
 /// Whether a run takes but a moment.
 bool is_small(const Part& part, const std::vector<Tensor>& inputs) {
@@ -166,18 +84,14 @@ void run(Backend& backend, void* loaded, const Part& part, std::vector<Tensor>& 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  Input in(data, size);
-  const uint32_t operands = 1 + in.below(2), constants = in.below(4);
-  std::vector<Shape> shapes;
-  for (uint32_t i = 0; i < operands + constants; ++i) shapes.push_back(shape_of(in));
-  size_t bytes = 0;
-  const Words words = part_of(in, operands, constants, bytes);
-  const Span<const std::byte> blob(reinterpret_cast<const std::byte*>(words.data()),
-                                   static_cast<index_t>(bytes));
+  fuzzing::Choices choices(data, size);
+  const fuzzing::Sample sample = fuzzing::make_sample(choices);
+  const Span<const std::byte> blob(reinterpret_cast<const std::byte*>(sample.blob.data()),
+                                   static_cast<index_t>(sample.bytes));
   if (!Part::is_valid(blob)) return 0;
   std::vector<Tensor> inputs;
-  for (size_t i = 0; i < shapes.size(); ++i)
-    inputs.emplace_back(shapes[i], Part(blob).dtype(static_cast<index_t>(i)));
+  for (size_t i = 0; i < sample.inputs.size(); ++i)
+    inputs.emplace_back(sample.inputs[i], Part(blob).dtype(static_cast<index_t>(i)));
   if (!is_small(Part(blob), inputs)) return 0;
   ErrorInfo info;
   Context context{nullptr, 0, nullptr, &info};

@@ -89,7 +89,8 @@ bool infer_deconvolution(const NodeView& n, const Shape* const* in, Shape& resul
         paddings[d] >= covered)
       return false;
     const int64_t size = strides[d] * (x.sizes[d + 1] - 1) + more[d] + covered - 2 * paddings[d];
-    if (size < 1) return false;
+    // The library subtracts up to strides - 1 from the size, as an unsigned number.
+    if (size < strides[d]) return false;
     result.sizes[d + 1] = static_cast<index_t>(size);
   }
   return fits_bias(in[2], filter.sizes[0]);

@@ -114,6 +114,10 @@ TEST(xnnpack_blob, refuses_sizes_that_do_not_fit) {
       EXPECT_EQ(takes(wrong, {{1, 8, 8, 3}, {4, 3, 3, 3}, {4}}), is_padding && n == 0)
           << i << " " << n;
     }
+  // strides, paddings, dilations, output paddings
+  const TestNode up{Kind::deconvolution, {0, 1, 2}, {3, 2, 1, 1, 1, 1, 0, 0}, {}};
+  EXPECT_TRUE(takes(up, {{1, 2, 2, 4}, {5, 3, 3, 4}, {5}}));
+  EXPECT_FALSE(takes(up, {{1, 1, 2, 4}, {5, 3, 3, 4}, {5}})) << "one row, with a stride of 3";
   const auto moves = [](Kind kind, std::vector<int64_t> numbers) {
     return takes({kind, {0}, std::move(numbers), {}}, {{2, 3, 4}});
   };
