@@ -28,7 +28,7 @@ DETECTORS = {
     "maskrcnn_resnet50_fpn": WITH_PROPOSALS,
     "maskrcnn_resnet50_fpn_v2": WITH_PROPOSALS,
     "keypointrcnn_resnet50_fpn": WITH_PROPOSALS | dict(num_classes=2),
-    "retinanet_resnet50_fpn": WITH_ANCHORS,
+    "retinanet_resnet50_fpn": WITH_ANCHORS | dict(detections_per_img=30),
     "fcos_resnet50_fpn": WITH_ANCHORS,
     "ssd300_vgg16": SINGLE_SHOT,
     "ssdlite320_mobilenet_v3_large": SINGLE_SHOT,
@@ -53,7 +53,7 @@ class Detector(nn.Module):
 def spread_scores(detector):
     """Random weights give all proposals nearly the same score, and rounding would decide their order."""
     for name, parameter in detector.named_parameters():
-        if re.search(r"(cls_score|rpn\S*cls_logits)\.weight", name):
+        if re.search(r"(cls_score|cls_logits)\.weight", name):
             parameter.data.mul_(8)
     return detector
 
@@ -149,7 +149,7 @@ def whole_detectors():
     def make(name, options):
         options = dict(weights=None, weights_backbone=None, num_classes=5) | options
         prepared = with_different_scores if name.startswith("ssd") else spread_scores
-        is_clear = is_far_apart if name.startswith("ssd") else lambda results: True
+        is_clear = is_far_apart if name.startswith(("ssd", "retinanet")) else lambda results: True
         return lambda: zoo_parts.Example(
             Detector(prepared(models.get_model(name, **options))), [torch.rand(3, 80, 96)], is_clear=is_clear
         )
