@@ -12,12 +12,7 @@ namespace taper::delegates::xnnpack {
 std::string XnnpackDelegate::name() const { return backend_name; }
 uint32_t XnnpackDelegate::version() const { return blob_version; }
 
-void XnnpackDelegate::prepare(ir::Graph& graph) const {
-  std::vector<const ir::Node*> taken;
-  for (const ir::Node& node : graph.nodes())
-    if (refusal(node).empty()) taken.push_back(&node);
-  if (pays(taken)) number_masks(graph);  // without a product all attention stays as it is
-}
+void XnnpackDelegate::prepare(ir::Graph& graph) const { number_masks(graph); }
 
 std::string XnnpackDelegate::refuses(const ir::Node& node) const { return refusal(node); }
 

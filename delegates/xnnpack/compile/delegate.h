@@ -5,8 +5,8 @@
 
 namespace taper::delegates::xnnpack {
 
-/// f32 networks: convolutions, matrix products, pools, pointwise operators, softmax, and what moves
-/// elements (compile/table.cpp lists them). Images have channels last inside a part.
+/// Networks of f32 and of integers. compile/table.h names the files with what is taken. Lines,
+/// images and volumes have channels last inside a part.
 class XnnpackDelegate final : public partition::Delegate {
  public:
   /// `backend`: runs parts on this machine, or nullptr.
@@ -16,6 +16,7 @@ class XnnpackDelegate final : public partition::Delegate {
   uint32_t version() const override;
   void prepare(ir::Graph& graph) const override;
   std::string refuses(const ir::Node& node) const override;
+  bool computes_all_results() const override { return false; }
   /// Products whose input is rounded to 8 bits, with what rounds it.
   std::vector<partition::Group> groups(ir::Graph& graph) const override;
   /// A part with a convolution or a matrix product pays.

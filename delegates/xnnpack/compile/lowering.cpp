@@ -1,7 +1,10 @@
 #include "taper/delegates/xnnpack/compile/lowering.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "taper/delegates/xnnpack/compile/arguments.h"
+#include "taper/delegates/xnnpack/runtime/part.h"
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/ops/view.h"
 #include "taper/exporter/ir/interpreter.h"
@@ -9,8 +12,20 @@
 namespace taper::delegates::xnnpack {
 namespace {
 
-const std::vector<int64_t> to_channels_last = {0, 2, 3, 1}, to_plain = {0, 3, 1, 2},
-                           of_line = {0, -1, 2, 1}, turned_line = {0, 2, 1};
+const std::vector<int64_t> of_line = {0, -1, 2, 1}, turned_line = {0, 2, 1};
+
+/// The orders of an image or a volume: (0, 2, …, 1) and (0, last, 1, …).
+std::vector<int64_t> to_channels_last(int rank) {
+  std::vector<int64_t> order = {0};
+  for (int d = 2; d < rank; ++d) order.push_back(d);
+  order.push_back(1);
+  return order;
+}
+std::vector<int64_t> to_plain(int rank) {
+  std::vector<int64_t> order = {0, rank - 1};
+  for (int d = 1; d < rank - 1; ++d) order.push_back(d);
+  return order;
+}
 
 /// See Lowering::permuted.
 eager::Tensor reordered(const eager::Tensor& x, const std::vector<int64_t>& order) {
@@ -21,13 +36,6 @@ eager::Tensor reordered(const eager::Tensor& x, const std::vector<int64_t>& orde
     if (d >= 0) dims.push_back(d);
   }
   return eager::reshape(eager::permute(x, dims), sizes);
-}
-
-/// The sizes of a reshape, with 0 for a symbolic one.
-std::vector<int64_t> numbers_of(std::initializer_list<Dim> sizes) {
-  std::vector<int64_t> numbers;
-  for (const Dim d : sizes) numbers.push_back(d.is_constant() ? d.value() : 0);
-  return numbers;
 }
 
 /// The constant that a value shows, through views.
@@ -77,20 +85,23 @@ Order Lowering::natural_order(const ir::Value* value) const {
 
 Ref Lowering::ref(const ir::Value* value, Order order) {
   const int rank = value->type.rank;
-  if (rank != 4 && rank != 3) order = Order::plain;
+  if (rank < 3 || rank > 5) order = Order::plain;
   if (const auto at = refs_.find({value, order}); at != refs_.end()) return at->second;
   if (values_.find(value)) {
     const eager::Tensor& elements = values_.at(value);
     const bool is_last = order == Order::channels_last;
-    const Ref made = constant(
-        value, is_last ? reordered(elements, rank == 4 ? to_channels_last : of_line) : elements);
+    const Ref made =
+        constant(value, is_last ? reordered(elements, rank == 3 ? of_line : to_channels_last(rank))
+                                : elements);
     note_scale(value, made);
     return refs_[{value, order}] = made;
   }
   const Order other = order == Order::plain ? Order::channels_last : Order::plain;
   const auto at = refs_.find({value, other});
   if (at == refs_.end()) throw ExportError("xnnpack: " + value->name + " was not lowered");
-  return refs_[{value, order}] = turned(value, at->second, order);
+  const Ref made = turned(value, at->second, order);
+  note_scale(value, made);
+  return refs_[{value, order}] = made;
 }
 
 Ref Lowering::turned(const ir::Value* value, Ref ref, Order to) {
@@ -99,11 +110,13 @@ Ref Lowering::turned(const ir::Value* value, Ref ref, Order to) {
   };
   using enum blob::Kind;
   const bool is_last = to == Order::channels_last;
-  if (value->type.rank == 4) return node(transpose, ref, is_last ? to_channels_last : to_plain);
+  const int rank = value->type.rank;
+  if (is_finishing_ || ref.kind == Ref::Kind::operand) ++compiled_.border_transposes;
+  if (rank > 3) return node(transpose, ref, is_last ? to_channels_last(rank) : to_plain(rank));
   const Dim* s = value->type.sizes;  // (batch, channels, length)
   if (is_last)
-    return node(reshape, node(transpose, ref, turned_line), numbers_of({s[0], 1, s[2], s[1]}));
-  return node(transpose, node(reshape, ref, numbers_of({s[0], s[2], s[1]})), turned_line);
+    return node(reshape, node(transpose, ref, turned_line), numbers_or_zero({s[0], 1, s[2], s[1]}));
+  return node(transpose, node(reshape, ref, numbers_or_zero({s[0], s[2], s[1]})), turned_line);
 }
 
 Ref Lowering::permuted(const ir::Value* value, const std::vector<int64_t>& order) {
@@ -113,7 +126,33 @@ Ref Lowering::permuted(const ir::Value* value, const std::vector<int64_t>& order
 }
 
 Ref Lowering::reshaped(const ir::Value* value, const std::vector<int64_t>& sizes) {
-  return constant(value, eager::reshape(elements(value), {sizes.begin(), sizes.end()}));
+  return reshaped(value, elements(value), sizes);
+}
+
+Ref Lowering::permuted(const ir::Value* value, const eager::Tensor& elements,
+                       const std::vector<int64_t>& order) {
+  return constant(value, reordered(elements, order));
+}
+
+Ref Lowering::reshaped(const ir::Value* value, const eager::Tensor& elements,
+                       const std::vector<int64_t>& sizes) {
+  return constant(value, eager::reshape(elements, {sizes.begin(), sizes.end()}));
+}
+
+Ref Lowering::joined(std::vector<Ref> values, int64_t axis) {
+  constexpr size_t most = most_inputs;
+  while (values.size() > 1) {
+    std::vector<Ref> longer;
+    for (size_t i = 0; i < values.size(); i += most) {
+      const size_t count = std::min(most, values.size() - i);
+      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(i);
+      const std::vector<Ref> some(begin, begin + static_cast<std::ptrdiff_t>(count));
+      longer.push_back(
+          count == 1 ? some[0] : add(blob::Kind::concatenate, blob::Function::none, some, {axis}));
+    }
+    values = std::move(longer);
+  }
+  return values[0];
 }
 
 Ref Lowering::number(double value) {
@@ -168,6 +207,7 @@ std::vector<flatbuffers::Offset<blob::Quantized>> Lowering::integers(
 }
 
 partition::Compiled Lowering::finish() {
+  is_finishing_ = true;
   std::vector<Ref> outputs;
   for (const ir::Output& o : body_.outputs()) outputs.push_back(ref(o.value));
   flatbuffers::FlatBufferBuilder b;

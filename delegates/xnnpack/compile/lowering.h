@@ -13,14 +13,17 @@
 namespace taper::delegates::xnnpack {
 
 /// How a value lies in a part. An image (batch, channels, height, width) may have its channels
-/// last. So may a line (batch, channels, length), which then is an image of one row: (batch, 1,
-/// length, channels). Other values are always plain.
+/// last, and so may a volume (batch, channels, depth, height, width). So may a line (batch,
+/// channels, length), which then is an image of one row: (batch, 1, length, channels). Other values
+/// are always plain.
 enum class Order : uint8_t { plain, channels_last };
 
-/// The place of a plain dimension of an image or a line with channels last.
+/// The place of a plain dimension of a line, an image or a volume with channels last.
 inline int64_t place_with_channels_last(int64_t dimension, int rank) {
-  constexpr int64_t of_image[] = {0, 3, 1, 2}, of_line[] = {0, 3, 2};
-  return rank == 4 ? of_image[dimension] : of_line[dimension];
+  constexpr int64_t of_line[] = {0, 3, 2};
+  if (rank == 3) return of_line[dimension];
+  if (dimension == 1) return rank - 1;
+  return dimension == 0 ? 0 : dimension - 1;
 }
 
 /// A value of the part. The final numbers are known when all constants are.
@@ -41,6 +44,11 @@ class Lowering {
   /// dimension of one element more.
   Ref permuted(const ir::Value* constant, const std::vector<int64_t>& order);
   Ref reshaped(const ir::Value* constant, const std::vector<int64_t>& sizes);
+  /// The same of elements that were made of a constant.
+  Ref permuted(const ir::Value* constant, const eager::Tensor& elements,
+               const std::vector<int64_t>& order);
+  Ref reshaped(const ir::Value* constant, const eager::Tensor& elements,
+               const std::vector<int64_t>& sizes);
   /// A constant that is made here.
   template <class T>
   Ref constant(const std::vector<T>& elements, std::vector<int64_t> sizes) {
@@ -60,6 +68,8 @@ class Lowering {
   /// Adds a node.
   Ref add(blob::Kind kind, blob::Function function, std::vector<Ref> inputs,
           std::vector<int64_t> numbers = {}, std::vector<float> parameters = {});
+  /// Values of f32 one behind the other, as many as there are.
+  Ref joined(std::vector<Ref> values, int64_t axis);
   /// Says that a constant has integers of so many bits, and `scales` along the dimension `channel`,
   /// or, in bf16, for each `block` elements of a row.
   void give_scales(Ref constant, uint8_t bits, Ref scales, uint8_t channel, uint32_t block = 0);
@@ -105,6 +115,7 @@ class Lowering {
   std::vector<Node> nodes_;
   std::string source_;
   std::vector<Integers> integers_;
+  bool is_finishing_ = false;
   partition::Compiled compiled_;
 };
 

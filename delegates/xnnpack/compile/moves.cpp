@@ -13,10 +13,18 @@ namespace {
 using blob::Function, blob::Kind;
 using ir::Call, ir::Node, ir::Value;
 
+/// The order of a copy.
+std::vector<int64_t> same_order(int rank) {
+  std::vector<int64_t> order(static_cast<size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
 std::string refuses_cat(const Node& node) {
   const auto& list = Call<ops::cat>(node).get<"tensors">();
-  if (list.size() < 2 || list.size() > static_cast<size_t>(most_inputs))
-    return "it joins more than 5 tensors, or one";
+  if (list.empty()) return "it joins no tensors";
+  if (node.result()->type.dtype == DType::i8 && list.size() > static_cast<size_t>(most_inputs))
+    return "it joins more than 5 tensors of integers";
   const int rank = node.result()->type.rank;
   const auto differs = [&](const Value* v) { return v->type.rank != rank; };
   return std::ranges::any_of(list, differs) ? "the ranks differ" : "";
@@ -31,7 +39,12 @@ void lower_cat(Lowering& out, const Node& node) {
   const int rank = node.result()->type.rank;
   int64_t axis = axis_of(c.get<"dim">(), rank);
   if (order == Order::channels_last) axis = place_with_channels_last(axis, rank);
-  out.define(node.result(), out.add(Kind::concatenate, Function::none, inputs, {axis}), order);
+  Ref result = out.joined(inputs, axis);
+  if (inputs.size() == 1 && out.is_output(node.result())) {
+    const int dimensions = rank == 3 && order == Order::channels_last ? 4 : rank;
+    result = out.add(Kind::transpose, Function::none, {result}, same_order(dimensions));
+  }
+  out.define(node.result(), result, order);
 }
 
 std::string refuses_reshape(const Node& node) {
@@ -56,24 +69,42 @@ void lower_reshape(Lowering& out, const Node& node) {
   std::vector<int64_t> sizes;
   for (int i = 0; i < result.type.rank; ++i)
     sizes.push_back(result.type.sizes[i].is_constant() ? result.type.sizes[i].value() : 0);
-  // an image of one pixel lies the same way in both orders
+  // an image or a volume of one pixel lies the same way in both orders
   const bool is_pixel =
-      x->type.rank == 4 && proves_equal(x->type.sizes[2], 1) && proves_equal(x->type.sizes[3], 1);
+      x->type.rank > 3 && std::all_of(x->type.sizes + 2, x->type.sizes + x->type.rank,
+                                      [](Dim d) { return proves_equal(d, 1); });
   const Ref in = out.ref(x, is_pixel ? out.natural_order(x) : Order::plain);
   out.define(&result, out.add(Kind::reshape, Function::none, {in}, std::move(sizes)));
 }
 
+/// Whether the order brings an image or a volume with channels last into plain order.
+bool ends_channels_last(const std::vector<int64_t>& order) {
+  const auto rank = static_cast<int64_t>(order.size());
+  if (rank < 4 || rank > 5 || order[0] != 0 || order[1] != rank - 1) return false;
+  for (size_t d = 2; d < order.size(); ++d)
+    if (order[d] != static_cast<int64_t>(d) - 1) return false;
+  return true;
+}
+/// A transpose, unless the elements lie so already.
+void lower_order(Lowering& out, const Node& node, std::vector<int64_t> order) {
+  const Value* x = std::get<Value*>(node.arguments[0]);
+  const int rank = x->type.rank;
+  if (ends_channels_last(order) && out.natural_order(x) == Order::plain)
+    return out.define(node.result(), out.ref(x), Order::channels_last);
+  const Order from = rank == 3 ? Order::plain : out.natural_order(x);
+  if (from == Order::channels_last)
+    for (int64_t& d : order) d = place_with_channels_last(d, rank);
+  const Ref in = out.ref(x, from);
+  const bool is_copy = order == same_order(rank) && !out.is_output(node.result());
+  out.define(node.result(), is_copy ? in : out.add(Kind::transpose, Function::none, {in}, order));
+}
 void lower_clone(Lowering& out, const Node& node) {
   const Value* x = Call<ops::clone>(node).get<"self">();
-  if (out.is_output(node.result())) return lower_reshape(out, node);
+  if (out.is_output(node.result())) return lower_order(out, node, same_order(x->type.rank));
   const Order order = out.natural_order(x);
   out.define(node.result(), out.ref(x, order), order);
 }
 
-void lower_order(Lowering& out, const Node& node, std::vector<int64_t> order) {
-  const Ref x = out.ref(std::get<Value*>(node.arguments[0]));
-  out.define(node.result(), out.add(Kind::transpose, Function::none, {x}, std::move(order)));
-}
 void lower_permute(Lowering& out, const Node& node) {
   const Call<ops::permute> c(node);
   std::vector<int64_t> order;
@@ -83,8 +114,7 @@ void lower_permute(Lowering& out, const Node& node) {
 void lower_transpose(Lowering& out, const Node& node) {
   const Call<ops::transpose_int> c(node);
   const int rank = c.get<"self">()->type.rank;
-  std::vector<int64_t> order(static_cast<size_t>(rank));
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int64_t> order = same_order(rank);
   if (rank > 0)
     std::swap(order[static_cast<size_t>(axis_of(c.get<"dim0">(), rank))],
               order[static_cast<size_t>(axis_of(c.get<"dim1">(), rank))]);
@@ -102,19 +132,39 @@ std::string refuses_slice(const Node& node) {
     return "its bounds are symbolic";
   return "";
 }
+/// Numbers for each dimension, twice: as the library wants them for a value in this order. A line
+/// with channels last has one dimension more.
+struct TwoLists {
+  TwoLists(int rank, Order order)
+      : rank(rank),
+        order(order),
+        count(rank == 3 && order == Order::channels_last ? 4 : rank),
+        list(static_cast<size_t>(2 * count)) {}
+  void set(int64_t dimension, int64_t first, int64_t second) {
+    if (order == Order::channels_last) dimension = place_with_channels_last(dimension, rank);
+    list[static_cast<size_t>(dimension)] = first;
+    list[static_cast<size_t>(dimension + count)] = second;
+  }
+  int rank;
+  Order order;
+  int64_t count;
+  std::vector<int64_t> list;
+};
+
 void lower_slice(Lowering& out, const Node& node) {
   const Call<ops::slice_Tensor> c(node);
   const Value* x = c.get<"self">();
-  const int rank = x->type.rank;
-  const auto axis = static_cast<size_t>(axis_of(c.get<"dim">(), rank));
+  const int64_t axis = axis_of(c.get<"dim">(), x->type.rank);
   const int64_t extent = x->type.sizes[axis].value();
   const Dim* given = c.get<"start">();
   int64_t start = given == nullptr ? 0 : given->value();
   start = std::clamp<int64_t>(start < 0 ? start + extent : start, 0, extent);
-  std::vector<int64_t> list(static_cast<size_t>(2 * rank));
-  list[axis] = start;
-  list[static_cast<size_t>(rank) + axis] = node.result()->type.sizes[axis].value();
-  out.define(node.result(), out.add(Kind::slice, Function::none, {out.ref(x)}, std::move(list)));
+  const Order order = out.natural_order(x);
+  TwoLists bounds(x->type.rank, order);
+  bounds.set(axis, start, node.result()->type.sizes[axis].value());
+  out.define(node.result(),
+             out.add(Kind::slice, Function::none, {out.ref(x, order)}, std::move(bounds.list)),
+             order);
 }
 
 std::string refuses_pad(const Node& node) {
@@ -133,16 +183,16 @@ float pad_value(const Value& x, double value) {
 }
 void lower_pad(Lowering& out, const Node& node) {
   const Call<ops::constant_pad_nd> c(node);
-  const auto rank = static_cast<size_t>(c.get<"self">()->type.rank);
+  const Value* x = c.get<"self">();
   const std::vector<int64_t> pad = numbers(c.get<"pad">());  // of the last dimension first
-  std::vector<int64_t> list(2 * rank);
-  for (size_t i = 0; i < pad.size() / 2; ++i) {
-    list[rank - 1 - i] = pad[2 * i];
-    list[2 * rank - 1 - i] = pad[2 * i + 1];
-  }
+  const Order order = out.natural_order(x);
+  TwoLists borders(x->type.rank, order);
+  for (size_t i = 0; i < pad.size() / 2; ++i)
+    borders.set(x->type.rank - 1 - static_cast<int64_t>(i), pad[2 * i], pad[2 * i + 1]);
   out.define(node.result(),
-             out.add(Kind::pad, Function::none, {out.ref(c.get<"self">())}, std::move(list),
-                     {pad_value(*c.get<"self">(), real(*c.get<"value">()))}));
+             out.add(Kind::pad, Function::none, {out.ref(x, order)}, std::move(borders.list),
+                     {pad_value(*x, real(*c.get<"value">()))}),
+             order);
 }
 
 const Row rows[] = {
@@ -150,7 +200,7 @@ const Row rows[] = {
     {&ops::view, refuses_reshape, lower_reshape},
     {&ops::unsqueeze, refuses_reshape, lower_reshape},
     {&ops::squeeze_dim, refuses_reshape, lower_reshape},
-    {&ops::clone, refuses_reshape, lower_clone},
+    {&ops::clone, nullptr, lower_clone},
     {&ops::permute, nullptr, lower_permute},
     {&ops::transpose_int, nullptr, lower_transpose},
     {&ops::slice_Tensor, refuses_slice, lower_slice},

@@ -23,6 +23,40 @@ TEST(taper_profile, measures_the_kernels_and_each_backend) {
   EXPECT_THAT(o.out, HasSubstr("\nchoose "));
 }
 
+TEST(taper_export, refuses_what_xnnpack_cannot_run_if_it_must_run_all) {
+  delegates::xnnpack::delegate();
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/stories260k.pt2");
+  const Outcome o =
+      taper_command("export", model.string(), "-o", tests::scratch_file("model.taper").string(),
+                    "--require", "xnnpack");
+  EXPECT_EQ(o.code, failure);
+  // operators with counts, reasons and lines, and their modules
+  EXPECT_THAT(o.err, ContainsRegex("\n    11 _fused_rms_norm: the backend has no such operator "
+                                   "\\(_fused_rms_norm at modeling_llama.py:[0-9]+ "
+                                   "\\(model.layers.0.input_layernorm\\)\\)\n"));
+  EXPECT_THAT(o.err,
+              HasSubstr("\n      model.layers.*.input_layernorm (5 modules): 5 _fused_rms_norm\n"));
+  EXPECT_THAT(o.err, HasSubstr("remedy: export without --require"));
+}
+
+TEST(taper_check, finds_the_results_of_pytorch_with_xnnpack) {
+  delegates::xnnpack::delegate();
+  for (const std::string name :
+       {"feat_activations", "feat_conv_family", "feat_interpolate", "feat_mha", "feat_norms",
+        "feat_pools", "feat_transformer_encoder_layer", "lenet", "resnet20", "silero_vad_16k",
+        "squeezenet1_1", "stories260k", "superres", "ultraface_rfb320", "yunet_n"}) {
+    SCOPED_TRACE(name);
+    TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/" + name + ".pt2");
+    TAPER_GOLDEN_DATA_OR_SKIP(calls, "pt2/" + name + ".io.safetensors");
+    const std::string program = tests::scratch_file(name + ".taper").string();
+    const Outcome exported =
+        taper_command("export", model.string(), "-o", program, "--backend", "xnnpack");
+    ASSERT_EQ(exported.code, success) << exported.err;
+    const Outcome o = taper_command("check", program, calls.string());
+    EXPECT_EQ(o.code, success) << o.out << o.err;
+  }
+}
+
 TEST(taper_profile, shows_the_nodes_of_a_part_with_their_lines) {
   delegates::xnnpack::delegate();
   const std::string model = tests::test_data("pt2/v2_9_linear.pt2").string(),

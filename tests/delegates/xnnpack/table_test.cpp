@@ -6,7 +6,7 @@
 namespace taper::delegates::xnnpack {
 namespace {
 
-using testing::HasSubstr;
+using testing::Contains, testing::HasSubstr;
 
 const Tensor vectors = random_tensor({3, 8}, 1), images = random_tensor({2, 6, 9, 11}, 2),
              square = random_tensor({8, 8}, 3), filter = random_tensor({4, 6, 3, 3}, 4),
@@ -48,6 +48,20 @@ TEST(xnnpack, takes_transposed_convolutions) {
         return conv_transpose2d(x, up, bias, {3, 2}, 0, {2, 1}, 1, 2);
       },
       images);
+}
+
+TEST(xnnpack, takes_transposed_convolutions_of_groups) {
+  const Tensor many = random_tensor({2, 32, 5, 6}, 25), bias = random_tensor({24}, 26);
+  for (const int64_t groups : {2, 4, 8}) {
+    const Tensor up = random_tensor({32, 24 / groups, 3, 2}, 27);
+    expect_as_eager(
+        [&](const Tensor& x) {
+          return conv_transpose2d(x, up, bias, 2, 1, {1, 0}, groups);
+        },
+        many);
+  }
+  const Tensor line = random_tensor({2, 8, 9}, 28), up = random_tensor({8, 3, 4}, 29);
+  expect_as_eager([&](const Tensor& x) { return conv_transpose1d(x, up, {}, 2, 1, 0, 2); }, line);
 }
 
 TEST(xnnpack, takes_convolutions_of_lines) {
@@ -104,6 +118,41 @@ TEST(xnnpack, resizes_images) {
   resized({1, 4}, true);
 }
 
+TEST(xnnpack, repeats_the_nearest_pixels) {
+  const auto resized = [](eager::Ints size, const char* mode) {
+    expect_as_eager(
+        [=](const Tensor& x) {
+          return interpolate(conv2d(x, same_channels), {size[0], size[1]}, mode);
+        },
+        images);
+  };
+  for (const char* mode : {"nearest", "nearest-exact"}) {
+    resized({18, 22}, mode);
+    resized({27, 11}, mode);
+    resized({45, 77}, mode);
+  }
+  // scales, for all sizes
+  for (const double scale : {2.0, 3.0, 4.0, 5.0, 6.0, 7.0})
+    expect_as_eager(
+        [=](const Tensor& x) {
+          return interpolate_by(conv2d(x, random_tensor({1, 1, 1, 1}, 30)), {scale, scale});
+        },
+        random_tensor({1, 1, 31, 43}, 31));
+}
+
+TEST(xnnpack, shuffles_pixels) {
+  const Tensor weight = random_tensor({12, 6, 3, 3}, 32), again = random_tensor({4, 3, 3, 3}, 33);
+  expect_as_eager([&](const Tensor& x) { return pixel_shuffle(conv2d(x, weight), 2); }, images);
+  expect_as_eager(
+      [&](const Tensor& x) { return conv2d(relu(pixel_shuffle(conv2d(x, weight), 2)), again); },
+      images);
+  expect_as_eager(
+      [&](const Tensor& x) {
+        return pixel_unshuffle(slice(slice(conv2d(x, weight), 2, 0, 6), 3, 0, 9), 3);
+      },
+      images);
+}
+
 TEST(xnnpack, takes_matrix_products) {
   const Tensor weight = random_tensor({5, 8}, 11), bias = random_tensor({5}, 12),
                batches = random_tensor({4, 8, 8}, 13);
@@ -126,6 +175,34 @@ TEST(xnnpack, takes_pools) {
   expect_as_eager(behind([](const Tensor& x) { return avg_pool2d(x, {3, 2}); }), images);
   expect_as_eager(behind([](const Tensor& x) { return avg_pool2d(x, 3, 2, 1, false, false); }),
                   images);
+  expect_as_eager(behind([](const Tensor& x) { return avg_pool2d(x, 3, 2, 1); }), images);
+  // one pixel of four, and windows beyond the border
+  expect_as_eager(behind([](const Tensor& x) { return max_pool2d(x, 1, 2); }), images);
+  expect_as_eager(behind([](const Tensor& x) { return max_pool2d(x, 2, 2, 0, 1, true); }), images);
+  expect_as_eager(behind([](const Tensor& x) {
+                    return max_pool2d(x, {3, 4}, {3, 3}, 1, {1, 2}, true);
+                  }),
+                  images);
+}
+
+TEST(xnnpack, takes_adaptive_pools_whose_windows_divide_the_image) {
+  const auto behind = [](eager::Ints size) {
+    return [=](const Tensor& x) {
+      return adaptive_avg_pool2d(conv2d(x, same_channels), {size[0], size[1]});
+    };
+  };
+  expect_as_eager(behind({3, 11}), images);
+  expect_as_eager(behind({9, 1}), images);
+  expect_as_eager(behind({1, 1}), images);
+  expect_as_eager(behind({9, 11}), images);  // each pixel
+  expect_as_eager([&](const Tensor& x) { return relu(behind({9, 11})(x)); }, images);
+  Delegated program(behind({2, 2}), {2, 6, 9, 11}, false);
+  EXPECT_THAT(program.report.notes,
+              Contains(HasSubstr("_adaptive_avg_pool2d: its windows are not of one size")));
+  const Tensor weight = random_tensor({6, 6, 3}, 34);
+  for (const int64_t size : {1, 4, 12})
+    expect_as_eager([&](const Tensor& x) { return adaptive_avg_pool1d(conv1d(x, weight), size); },
+                    random_tensor({2, 6, 14}, 35));
 }
 
 TEST(xnnpack, takes_means) {
@@ -142,12 +219,27 @@ TEST(xnnpack, takes_means) {
         return sum(conv2d(x, same_channels), {2, 3}, true);
       },
       images);
+  const Tensor weight = random_tensor({6, 6, 3}, 36);
+  for (const bool keeps : {false, true})
+    for (const eager::Ints& dims : {eager::Ints{2}, eager::Ints{1, 2}, eager::Ints{0, 2}})
+      expect_as_eager([&](const Tensor& x) { return mean(conv1d(x, weight), dims, keeps); },
+                      random_tensor({2, 6, 14}, 37));
 }
 
 TEST(xnnpack, takes_functions_of_one_tensor) {
   expect_pointwise([](const Tensor& x) { return relu(x); });
   expect_pointwise([](const Tensor& x) { return hardtanh(x, 0, 0.5); });
   expect_pointwise([](const Tensor& x) { return clamp(x, -0.25, 0.5); });
+  expect_pointwise([](const Tensor& x) { return clamp(x, 0.125, 0.5); });
+  expect_pointwise([](const Tensor& x) { return clamp(x, {}, -0.125); });
+  expect_pointwise([](const Tensor& x) { return clamp(x, 0.5, 0.125); });
+  expect_pointwise([](const Tensor& x) { return clamp_min(x, 0.125); });
+  expect_pointwise([](const Tensor& x) { return clamp_min(x, -0.125); });
+  expect_pointwise([](const Tensor& x) { return clamp_max(x, 0.125); });
+  expect_pointwise([](const Tensor& x) { return elu(x); });
+  expect_pointwise([](const Tensor& x) { return elu(x, 0.5); });
+  expect_pointwise([](const Tensor& x) { return pow(x, 2.0); });
+  expect_pointwise([](const Tensor& x) { return pow(x, 3.0); });
   expect_pointwise([](const Tensor& x) { return abs(x); });
   expect_pointwise([](const Tensor& x) { return ceil(x * 3); });
   expect_pointwise([](const Tensor& x) { return floor(x * 3); });
@@ -176,6 +268,30 @@ TEST(xnnpack, takes_functions_of_two_tensors) {
   const Tensor slopes = random_tensor({6}, 24);
   expect_as_eager([&](const Tensor& x) { return prelu(conv2d(x, same_channels), slopes); }, images);
   expect_pointwise([](const Tensor& x) { return ((x + 2) * 3 - 1) / 2; });
+}
+
+TEST(xnnpack, takes_batch_norms) {
+  const Tensor weight = random_tensor({6}, 38), bias = random_tensor({6}, 39),
+               mean = random_tensor({6}, 40), variance = random_tensor({6}, 41, 0.5, 2);
+  const auto norm = [&](const Tensor& x, const Tensor& w, const Tensor& b) {
+    return batch_norm(relu(x), w, b, mean, variance, false, 0.1, 1e-3);
+  };
+  for (const Tensor& w : {weight, Tensor()})
+    for (const Tensor& b : {bias, Tensor()}) {
+      expect_as_eager([&](const Tensor& x) { return norm(conv2d(x, same_channels), w, b); },
+                      images);
+      expect_as_eager(
+          [&](const Tensor& x) {
+            return norm(linear(x, random_tensor({6, 8}, 42)), w, b);
+          },
+          vectors);
+    }
+  const Tensor line = random_tensor({6, 6, 3}, 43);
+  expect_as_eager([&](const Tensor& x) { return norm(conv1d(x, line), weight, bias); },
+                  random_tensor({2, 6, 14}, 44));
+  // of what lies in plain order
+  expect_as_eager([&](const Tensor& x) { return conv2d(norm(x, weight, bias), same_channels); },
+                  images);
 }
 
 TEST(xnnpack, broadcasts_constants_over_images) {
@@ -333,6 +449,88 @@ TEST(xnnpack, takes_attention_whose_heads_share_keys) {
   }
 }
 
+TEST(xnnpack, takes_attention_of_one_head_of_keys_for_all_queries) {
+  const Tensor weight = random_tensor({8, 8}, 122);
+  const auto attention = [&](const Tensor& t) {
+    const Tensor q = linear(t, weight), k = slice(q, -3, 0, 1);
+    return linear(scaled_dot_product_attention(q, k, relu(k)), weight);
+  };
+  expect_as_eager(attention, random_tensor({2, 6, 5, 8}, 123));
+  expect_as_eager(attention, random_tensor({6, 5, 8}, 124));
+}
+
+TEST(xnnpack, takes_attention_whose_heads_share_keys_under_masks) {
+  const Tensor weight = random_tensor({8, 8}, 132), x = random_tensor({2, 6, 5, 8}, 133);
+  const auto compare = [&](auto mask, int left_if_symbolic) {
+    const auto attention = [&](const Tensor& t) {
+      const Tensor q = linear(t, weight), k = slice(q, 1, 0, 2);
+      return linear(scaled_dot_product_attention(q, k, relu(k), mask(t), 0.0, false, {}, true),
+                    weight);
+    };
+    const Dim length = Dim::symbol("length", 1, 9);
+    for (const Dim positions : {Dim(5), length}) {
+      Delegated program(attention, {2, 6, positions, 8}, false);
+      const auto& operators = program.report.methods[0].operators;
+      const auto left = operators.count("scaled_dot_product_attention");
+      EXPECT_EQ(left, positions.is_constant() ? 0 : left_if_symbolic)
+          << testing::PrintToString(program.report.notes);
+      Result<Module> module = program.load();
+      ASSERT_TRUE(module.ok()) << program.why;
+      expect_close(call(module.value(), x), attention(x).template to_vector<float>());
+    }
+  };
+  const auto scores = [](const Tensor& t) { return matmul(t, transpose(t, -1, -2)); };
+  compare([](const Tensor&) { return Tensor(); }, 0);
+  // one for all heads: (2, 1, 5, 5), and bool, and without the queries
+  compare([&](const Tensor& t) { return scores(slice(t, 1, 0, 1)); }, 0);
+  compare([&](const Tensor& t) { return gt(scores(slice(t, 1, 0, 1)), 0.0); }, 0);
+  compare([&](const Tensor& t) { return slice(scores(slice(t, 1, 0, 1)), 2, 0, 1); }, 0);
+  // one for each head, which splits the scores
+  compare([&](const Tensor& t) { return scores(t); }, 1);
+}
+
+TEST(xnnpack, takes_attention_in_windows) {
+  const Tensor weight = random_tensor({8, 8}, 125);
+  for (const int64_t heads : {1, 2, 4}) {
+    const auto attention = [&](const Tensor& t) {  // (batch, windows, heads, positions, features)
+      const Tensor q = linear(t, weight), k = slice(q, 2, 0, heads);
+      const Tensor y = scaled_dot_product_attention(q, k, relu(k), {}, 0.0, false, {}, heads == 2);
+      return linear(heads == 4 ? reshape(transpose(y, 2, 3), {2, 3, 5, 32}) : y,
+                    heads == 4 ? random_tensor({4, 32}, 126) : weight);
+    };
+    expect_as_eager(attention, random_tensor({2, 3, 4, 5, 8}, 127));
+  }
+}
+
+TEST(xnnpack, leaves_attention_whose_query_broadcasts_to_the_heads_of_keys) {
+  const Tensor weight = random_tensor({8, 8}, 128), x = random_tensor({2, 4, 5, 8}, 129);
+  const auto attention = [&](const Tensor& t) {
+    const Tensor k = linear(t, weight);
+    return linear(scaled_dot_product_attention(slice(k, 1, 0, 1), k, relu(k)), weight);
+  };
+  Delegated program(attention, {2, 4, 5, 8}, false);
+  EXPECT_THAT(program.report.notes, Contains(HasSubstr("query and key have other heads")));
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  expect_close(call(module.value(), x), attention(x).to_vector<float>());
+}
+
+TEST(xnnpack, leaves_masks_of_attention_that_is_far_from_products) {
+  const Tensor weight = random_tensor({8, 8}, 130), x = random_tensor({2, 3, 5, 8}, 131);
+  const auto attention = [&](const Tensor& t) {  // cumsum stays with the kernels
+    const Tensor q = cumsum(linear(t, weight), 0);
+    const Tensor y =
+        scaled_dot_product_attention(q, q, q, gt(slice(transpose(t, 2, 3), 2, 0, 1), 0.0));
+    return linear(cumsum(y, 0), weight);
+  };
+  Delegated program(attention, {2, 3, 5, 8}, false);
+  EXPECT_EQ(program.delegates(), 2);
+  EXPECT_EQ(program.report.methods[0].operators.count("where.self"), 0);
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  expect_close(call(module.value(), x), attention(x).to_vector<float>());
+}
+
 TEST(xnnpack, leaves_attention_with_many_scores_or_that_hides_a_symbolic_number_of_keys) {
   const Tensor weight = random_tensor({8, 8}, 103);
   const auto delegates = [&](Dim positions, bool is_causal) {
@@ -385,7 +583,19 @@ TEST(xnnpack, takes_what_moves_elements) {
                     return cat({x, relu(x), neg(x), x, x}, -1);
                   }),
                   images);
+  expect_as_eager(behind([](const Tensor& x) {
+                    return cat({x, relu(x), neg(x), x, x, abs(x), x}, 1);
+                  }),
+                  images);
+  expect_as_eager(behind([](const Tensor& x) { return cat({x}, 1); }), images);
+  expect_as_eager([&](const Tensor& x) { return cat({conv2d(x, same_channels)}, 1); }, images);
+  expect_as_eager(
+      [&](const Tensor& x) {
+        return cat({conv1d(x, random_tensor({6, 6, 3}, 46))}, 1);
+      },
+      random_tensor({2, 6, 9}, 47));
   expect_as_eager(behind([](const Tensor& x) { return slice(x, 2, 1, 7); }), images);
+  expect_as_eager(behind([](const Tensor& x) { return slice(x, 1, 2, 5); }), images);
   expect_as_eager(behind([](const Tensor& x) { return permute(x, {0, 2, 3, 1}); }), images);
   expect_as_eager(behind([](const Tensor& x) { return transpose(x, 1, -1); }), images);
   expect_as_eager(behind([](const Tensor& x) { return reshape(x, {2, 6, 99}); }), images);
@@ -394,6 +604,24 @@ TEST(xnnpack, takes_what_moves_elements) {
                     return constant_pad_nd(x, {1, 2, 0, 3}, 0.5);
                   }),
                   images);
+}
+
+TEST(xnnpack, copies_images_at_borders_alone) {
+  const auto transposes = [](auto function) {
+    const Delegated program(function, {2, 6, 9, 11});
+    return program.report.methods[0].border_transposes;
+  };
+  const auto conv = [](const Tensor& x) { return conv2d(x, same_channels); };
+  EXPECT_EQ(transposes(conv), 2);
+  // what moves elements keeps channels last
+  EXPECT_EQ(transposes([&](const Tensor& x) {
+              const Tensor y = conv(x);
+              return conv(slice(constant_pad_nd(cat({y, y}, 1), {1, 1, 2, 2}), 1, 3, 9));
+            }),
+            2);
+  EXPECT_EQ(transposes([&](const Tensor& x) { return mean(conv(x), {2, 3}); }), 1);
+  EXPECT_EQ(transposes([&](const Tensor& x) { return relu(permute(conv(x), {0, 2, 3, 1})); }), 1);
+  EXPECT_EQ(transposes([&](const Tensor& x) { return linear(x, random_tensor({5, 11}, 45)); }), 0);
 }
 
 TEST(xnnpack, flattens_an_image_of_one_pixel) {
@@ -423,13 +651,24 @@ TEST(xnnpack, says_what_it_does_not_take) {
               HasSubstr("convolution: a weight or a bias is no constant"));
   EXPECT_THAT(refusal([&](const Tensor& x) { return relu(mm(x, square).to(DType::f16)); }, {3, 8}),
               HasSubstr("1 relu: a tensor is f16, not f32"));
-  const Tensor volume = random_tensor({2, 2, 1, 1, 1}, 90);
-  EXPECT_THAT(refusal([&](const Tensor& x) { return conv3d(x, volume); }, {1, 2, 3, 3, 3}),
-              HasSubstr("convolution: only images of one or two dimensions are taken"));
   const Tensor window = random_tensor({6, 1, 7, 7}, 91);
   EXPECT_THAT(
       refusal([&](const Tensor& x) { return conv2d(x, window, {}, 1, 3, 1, 6); }, {1, 6, 9, 9}),
       HasSubstr("convolution: the library is slow with depthwise windows of 49 elements"));
+  const Tensor volume = random_tensor({4, 2, 2, 2, 2}, 90);
+  EXPECT_THAT(
+      refusal([&](const Tensor& x) { return conv_transpose3d(x, volume); }, {1, 4, 3, 3, 3}),
+      HasSubstr("convolution: transposed convolutions of volumes are not taken"));
+  EXPECT_THAT(
+      refusal([&](const Tensor& x) { return conv3d(x, volume, {}, 1, 0, 1, 2); }, {1, 4, 3, 3, 3}),
+      HasSubstr("its window has depth, and its groups have several channels"));
+  // the library would write beyond such a result
+  EXPECT_THAT(refusal(
+                  [&](const Tensor& x) {
+                    return conv_transpose2d(x, random_tensor({6, 4, 3, 3}, 91), {}, 3, 1);
+                  },
+                  {2, 6, 1, 5}),
+              HasSubstr("convolution: its result is smaller than its stride"));
   EXPECT_THAT(refusal([&](const Tensor& x) { return cumsum(mm(x, square), 0); }, {3, 8}),
               HasSubstr("cumsum: the backend has no such operator"));
 }
