@@ -231,10 +231,10 @@ void run_export(const ExportArguments& options, std::ostream& out) {
   const std::string is_other =
       options.files[0] + " is neither a folder with a config.json nor a .gguf file";
   if (language.context || language.all_logits || language.states || language.parallel ||
-      !language.lora.empty() || language.cache_dtype != "f32")
+      !language.lora.empty() || language.lora_slots || language.cache_dtype != "f32")
     throw ExportError(
-        "--context, --all-logits, --cache-dtype, --lora, --parallel and --states are for language "
-        "models, and " +
+        "--context, --all-logits, --cache-dtype, --lora, --lora-slots, --parallel and --states are "
+        "for language models, and " +
         is_other);
   if (std::string recipe = options.quantize.recipe; !take_cache_recipe(recipe).empty())
     throw ExportError("recipe " + options.quantize.recipe +
@@ -277,6 +277,9 @@ void add_language_options(Command& command, LanguageModelExport& choice) {
               "Language models: a LoRA adapter, which is a folder of PEFT or a .gguf file; "
               "NAME=ADAPTER for each of several, among which texts choose")
       .one_value();
+  command.option("--lora-slots RANK", choice.lora_slots,
+                 "Language models: room for an adapter up to this rank, which is given when the "
+                 "program is loaded");
   command.flag("--states", choice.states,
                "Language models: adds the method states, which embeddings are made of");
   command.option("--parallel N", choice.parallel,

@@ -8,6 +8,7 @@
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/llm/new_adapter.h"
 #include "taper/exporter/llm/program.h"
 #include "taper/exporter/llm/text_assets.h"
 
@@ -173,6 +174,9 @@ void export_language_model(const std::string& path, const std::string& output,
   if (choice.cache_dtype != "f32" &&
       (encodes || llm::is_image_model(path) || llm::is_seq2seq(path)))
     throw ExportError(path + ": --cache-dtype is for models that only write");
+  if (choice.lora_slots && (encodes || llm::is_image_model(path) || llm::is_seq2seq(path) ||
+                            llm::is_vision_language(path)))
+    throw ExportError(path + ": --lora-slots is for models that only write");
   if (encodes || llm::is_image_model(path)) {
     if (choice.context || choice.all_logits || choice.states || choice.parallel)
       throw ExportError(path +
@@ -199,7 +203,18 @@ void export_language_model(const std::string& path, const std::string& output,
     print(out, report, model->config.text);
     return;
   }
+  if (choice.lora_slots) {
+    if (!choice.lora.empty())
+      throw ExportError(
+          "--lora-slots leaves room for an adapter that is given later; without it, "
+          "--lora puts adapters into the program");
+    const auto rank = static_cast<double>(*choice.lora_slots);
+    load.trained = std::make_shared<llm::NewAdapter>(
+        llm::NewAdapterOptions{.rank = *choice.lora_slots, .alpha = rank});
+  }
   const llm::Model model = llm::load(path, load);
+  if (choice.lora_slots)
+    for (const Tensor& p : load.trained->parameters()) written.slots.push_back(p.name());
   stages.begin("tracing");
   const std::vector<io::Asset> assets = llm::text_assets(path, model.config);
   print(out, export_writer(*model.decoder, output, choice, written, assets), model.config);

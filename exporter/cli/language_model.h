@@ -22,7 +22,8 @@ void check_language_model(const std::string& path, const std::string& golden, st
 struct LanguageModelExport {
   std::optional<int64_t> context;  ///< positions of the caches; none: those of the model
   int64_t chunk = 512;
-  std::vector<std::string> lora;  ///< "PATH", or several "NAME=PATH"
+  std::vector<std::string> lora;      ///< "PATH", or several "NAME=PATH"
+  std::optional<int64_t> lora_slots;  ///< room for an adapter of this rank, which is given later
   std::string cache_dtype = "f32";
   bool all_logits = false;
   bool states = false;  ///< adds the method `states`, for embeddings

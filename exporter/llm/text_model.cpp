@@ -1,10 +1,12 @@
 #include "taper/exporter/llm/text_model.h"
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <random>
 
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/llm/adapter_slots.h"
 #include "taper/exporter/llm/program.h"
 #include "taper/exporter/llm/program_cache.h"
 #include "taper/exporter/llm/text_assets.h"
@@ -61,13 +63,27 @@ ModuleOptions module_options(const fs::path& model, const TextModelOptions& opti
 
 /// The message of a failed load names the program's file: `path` is the name to show instead.
 LanguageModel load_program(const fs::path& program, const std::string& path,
-                           const TextModelOptions& options) {
+                           const TextModelOptions& options,
+                           std::map<std::string, OwnedTensor> slots = {}) {
   std::string why;
-  Result<LanguageModel> model =
-      LanguageModel::load(program.string(), module_options(path, options, why));
+  ModuleOptions loaded = module_options(path, options, why);
+  loaded.slots = std::move(slots);
+  Result<LanguageModel> model = LanguageModel::load(program.string(), loaded);
   if (model.ok()) return std::move(model.value());
   if (why.starts_with(program.string())) why.replace(0, program.string().size(), path);
   throw ExportError(why);
+}
+
+/// A program that `taper export` wrote. It may have room for an adapter.
+LanguageModel load_exported(const std::string& path, const TextModelOptions& options) {
+  const AdapterFiles adapters = adapter_files(options.lora);
+  if (options.exact || options.context > 0 || !adapters.by_name.empty() || options.before_passes ||
+      options.cache_type != CacheType::f32)
+    throw ExportError(path +
+                      ": a program has the context, the exactness and the weights that it was "
+                      "exported with; export it again, with --context, --exact, "
+                      "--cache-dtype, --lora or --recipe");
+  return load_program(path, path, options, adapter_slots(path, adapters.always));
 }
 
 void write_program(const std::string& path, const fs::path& program,
@@ -198,15 +214,7 @@ std::optional<LanguageModel> load_kept(const std::string& path, const TextModelO
 
 LanguageModel load_text_model(const std::string& path, const TextModelOptions& options) {
   begin(options, "loading");
-  if (!is_language_model(path)) {
-    if (options.exact || options.context > 0 || !options.lora.empty() || options.before_passes ||
-        options.cache_type != CacheType::f32)
-      throw ExportError(path +
-                        ": a program has the context, the exactness and the weights that it was "
-                        "exported with; export it again, with --context, --exact, "
-                        "--cache-dtype, --lora or --recipe");
-    return load_program(path, path, options);
-  }
+  if (!is_language_model(path)) return load_exported(path, options);
   if (std::optional<LanguageModel> kept = load_kept(path, options)) return std::move(*kept);
   const ProgramFile file;
   write_program(path, file.path(), options);

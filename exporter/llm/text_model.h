@@ -38,8 +38,8 @@ struct TextModelOptions {
 /// Loads a program, or makes one of the model's files and loads that. Weights stay in these files
 /// unless `before_passes` changes them. If the cache has a program of this model and these options,
 /// that one is loaded. A program has the context, the rows and the exactness that it was exported
-/// with, and takes no `lora`, no `cache_type` and no `before_passes`. Throws ExportError, which
-/// names the file.
+/// with, and takes no `cache_type` and no `before_passes`. It takes a `lora` if it has room for one
+/// (adapter_slots.h). Throws ExportError, which names the file.
 LanguageModel load_text_model(const std::string& path, const TextModelOptions& options = {});
 
 }  // namespace taper::llm

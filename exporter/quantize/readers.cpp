@@ -168,7 +168,9 @@ int64_t Weight::depth() const {
 bool Weight::is_looked_up() const { return std::ranges::any_of(readers, &Reader::is_look_up); }
 
 bool is_of_adapter(const ir::Constant& constant) {
-  return constant.path.ends_with("lora_down") || constant.path.ends_with("lora_up");
+  for (const char* end : {"lora_down", "lora_up", ".lora_A.weight", ".lora_B.weight"})
+    if (constant.path.ends_with(end)) return true;
+  return false;
 }
 
 std::vector<Weight> find_weights(ir::Graph& graph) {

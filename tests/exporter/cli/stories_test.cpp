@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "taper/runtime/extension/llm/adapter_file.h"
 #include "taper/tests/exporter/cli/taper_command.h"
 
 namespace taper::cli {
@@ -80,6 +81,64 @@ TEST(stories, has_equal_texts_with_every_draft) {
   // its own guesses are right, except where two tokens are about as likely
   const json drafted = generate("Lily and her dog", "--greedy", "--draft", model);
   EXPECT_LT(drafted["steps"].get<int>() * 2, static_cast<int>(drafted["ids"].size()));
+}
+
+/// An adapter of the rank 3 for the queries and the last products of the first layer.
+std::string random_adapter() {
+  std::vector<float> numbers;
+  for (int i = 0; i < 1024; ++i) numbers.push_back(static_cast<float>(i * 7919 % 101) / 101 - 0.5f);
+  const float* const n = numbers.data();
+  const std::string path = tests::scratch_file("adapter.gguf").string();
+  EXPECT_EQ(
+      llm::write_adapter(path, {.alpha = 6,
+                                .architecture = "llama",
+                                .matrices = {{"blk.0.attn_q", 3, 64, 64, n, n + 200},
+                                             {"blk.0.ffn_down", 3, 172, 64, n + 9, n + 600}}}),
+      "");
+  return path;
+}
+
+TEST(stories, takes_an_adapter_into_the_room_of_a_program) {
+  const std::string adapter = random_adapter(),
+                    program = tests::scratch_file("room.taper").string();
+  ASSERT_EQ(taper_command("export", model, "-o", program, "--lora-slots", "4").code, success);
+  const auto text = [](const std::string& from, const std::string& option) {
+    const Outcome o = taper_command("generate", from, "--prompt", "Lily and her dog", "--greedy",
+                                    "--max-tokens", "60", option);
+    EXPECT_EQ(o.code, success) << o.err;
+    return o.out;
+  };
+  const std::string plain = text(model, "--seed=1"), changed = text(model, "--lora=" + adapter);
+  EXPECT_NE(changed, plain);
+  EXPECT_EQ(text(program, "--seed=1"), plain);
+  EXPECT_EQ(text(program, "--lora=" + adapter), changed);
+
+  // slots in f16, and beside weights of 8 bits
+  const std::string half = tests::scratch_file("half.taper").string(),
+                    blocks = tests::scratch_file("blocks.taper").string();
+  ASSERT_EQ(taper_command("export", model, "-o", half, "--lora-slots=3", "--dtype=f16").code,
+            success);
+  EXPECT_EQ(text(half, "--lora=" + adapter).substr(0, 60), changed.substr(0, 60));
+  ASSERT_EQ(
+      taper_command("export", model, "-o", blocks, "--lora-slots=3", "--recipe=int8-weights").code,
+      success);
+  EXPECT_NE(text(blocks, "--lora=" + adapter), text(blocks, "--seed=1"));
+
+  const auto refusal = [&](const std::string& from, const std::string& lora) {
+    return taper_command("generate", from, "--prompt", "a", "--lora", lora).err;
+  };
+  const std::string small = tests::scratch_file("small.taper").string();
+  ASSERT_EQ(taper_command("export", model, "-o", small, "--lora-slots", "2").code, success);
+  EXPECT_THAT(refusal(small, adapter),
+              HasSubstr("has the rank 3, and the program has room for 2; export it again with "
+                        "--lora-slots 3"));
+  EXPECT_THAT(refusal(program, "a=" + adapter), HasSubstr("export it again, with --context"));
+  const std::string none = tests::scratch_file("no_room.taper").string();
+  ASSERT_EQ(taper_command("export", model, "-o", none).code, success);
+  EXPECT_THAT(refusal(none, adapter), HasSubstr("has no room for an adapter; export it again"));
+  EXPECT_THAT(
+      taper_command("export", model, "-o", none, "--lora-slots", "2", "--lora", adapter).err,
+      HasSubstr("--lora-slots leaves room for an adapter that is given later"));
 }
 
 TEST(stories, takes_a_program_as_a_draft_beside_a_context) {
