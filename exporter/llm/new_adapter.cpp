@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/io/file.h"
