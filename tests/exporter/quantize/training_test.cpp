@@ -117,7 +117,7 @@ TEST_F(qat, trains_with_the_numbers_of_blocks) {
       R"([{"match": "fc1*", "scheme": {"weights": "q2_k", "method": "nearest",
                                        "activations": "float"}},
           {"match": "*", "scheme": {"weights": "q4_0", "method": "nearest",
-                                    "activations": "float"}}])",
+                                    "activations": "float", "widen": true}}])",
       "recipe");
   QatModel model(*graph_, recipe);
   const std::vector<Tensor> images = {digits(200)[0]};
