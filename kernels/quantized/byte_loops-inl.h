@@ -112,5 +112,11 @@ inline void dequantize(index_t n, const int8_t* x, int32_t zero_point, float sca
   for (index_t i = 0; i < n; ++i) y[i] = real(x[i], zero_point, scale);
 }
 
-constexpr ByteLoops loops = {binary<Add>, binary<Subtract>, binary<Multiply>, average,
-                             blend,       softmax,          quantize,         dequantize};
+inline void interleave(index_t n, const int8_t* const x[3], int8_t* y) {
+  const int8_t *a = x[0], *b = x[1], *c = x[2];
+  TAPER_INDEPENDENT_ITERATIONS
+  for (index_t i = 0; i < n; ++i) y[3 * i] = a[i], y[3 * i + 1] = b[i], y[3 * i + 2] = c[i];
+}
+
+constexpr ByteLoops loops = {binary<Add>, binary<Subtract>, binary<Multiply>, average,   blend,
+                             softmax,     quantize,         dequantize,       interleave};

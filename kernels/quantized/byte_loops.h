@@ -58,6 +58,8 @@ struct ByteLoops {
   /// quantize_per_tensor to i8: round(x * inverse), and so on.
   void (*quantize)(index_t n, const float* x, float inverse, const Rounding& rounding, int8_t* y);
   void (*dequantize)(index_t n, const int8_t* x, int32_t zero_point, float scale, float* y);
+  /// y[3 i + c] = x[c][i]: the pixels of three planes.
+  void (*interleave)(index_t n, const int8_t* const x[3], int8_t* y);
 };
 
 /// y[i] = table[x[i] + 128]. y may be x.

@@ -79,6 +79,28 @@ void for_each_block(const Threads* threads, const Runs& runs, const In* x, Out* 
   });
 }
 
+/// Quantizes three planes whose pixels lie together in the result: `runs.inner` is 3, and elements
+/// of a run are neighbours.
+template <const ByteLoops& loops, class Loop>
+void for_each_pixel(const Threads* threads, const Runs& runs, const float* x, int8_t* y,
+                    const Loop& loop) {
+  constexpr index_t grain = 8 * block;
+  const index_t parts = (runs.length() + grain - 1) / grain;
+  parallel_for(threads, runs.count / 3 * parts, [&](index_t task) {
+    int8_t made[3][block];
+    const int8_t* const planes[3] = {made[0], made[1], made[2]};
+    index_t in[3], out[3];
+    for (index_t c = 0; c < 3; ++c) runs.begin(task / parts * 3 + c, in[c], out[c]);
+    const index_t begin = task % parts * grain,
+                  end = begin + grain < runs.length() ? begin + grain : runs.length();
+    for (index_t k = begin; k < end; k += block) {
+      const index_t n = end - k < block ? end - k : block;
+      for (index_t c = 0; c < 3; ++c) loop(n, x + in[c] + k, made[c]);
+      loops.interleave(n, planes, y + out[0] + 3 * k);
+    }
+  });
+}
+
 // The loops compute in i32 and f32. Both hold what these numbers allow.
 Error require_small(Context& context, int64_t zero_point, int64_t quant_min, int64_t quant_max) {
   constexpr int64_t most = 1 << 23;
@@ -102,9 +124,13 @@ Error quantize(Context& context, const Runs& plan, Anywhere<float> input, double
                int64_t zero_point, int64_t quant_min, int64_t quant_max, DType, View<int8_t> out) {
   const Rounding rounding(zero_point, quant_min, quant_max);
   const auto inverse = static_cast<float>(1 / scale);
-  for_each_block(
-      context.threads, plan, input.data(), out.data(),
-      [&](index_t n, const float* x, int8_t* y) { loops.quantize(n, x, inverse, rounding, y); });
+  const auto loop = [&](index_t n, const float* x, int8_t* y) {
+    loops.quantize(n, x, inverse, rounding, y);
+  };
+  if (plan.inner == 3 && plan.step() == 1)
+    for_each_pixel<loops>(context.threads, plan, input.data(), out.data(), loop);
+  else
+    for_each_block(context.threads, plan, input.data(), out.data(), loop);
   return Error::ok;
 }
 

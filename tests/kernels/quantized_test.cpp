@@ -202,6 +202,30 @@ TEST(quantize_per_tensor, has_a_kernel_with_the_bits_of_its_parts) {
         }
     }
 }
+// Images come with their channels first, and go on with them last.
+TEST(quantize_per_tensor, brings_the_planes_of_images_together) {
+  for (const Ints& sizes : std::vector<Ints>{{1, 3, 5, 7},
+                                             {2, 3, 40, 41},
+                                             {1, 3, 130, 131},
+                                             {1, 3, 1, 1},
+                                             {2, 3, 1, 8},
+                                             {0, 3, 4, 4},
+                                             {1, 4, 20, 30},
+                                             {3, 1, 20, 30}}) {
+    const Tensor image = mul(random_tensor(sizes), Scalar(9));
+    const auto quantized = [](const Tensor& x) {
+      return call<ops::quantized_decomposed_quantize_per_tensor>(
+          Location::current(), x, 0.03, int64_t{-5}, int64_t{-128}, int64_t{127}, DType::i8);
+    };
+    const Tensor last = permute(image, {0, 2, 3, 1});
+    expect_same_bits(quantized(last), quantized(last.contiguous()));
+    expect_same_bits_with_two_threads([&] { return quantized(last); });
+    // a part of each row, so that no two rows are one run
+    if (sizes[3] < 4) continue;
+    const Tensor part = permute(image.slice(3, 1, sizes[3] - 1), {0, 2, 3, 1});
+    expect_same_bits(quantized(part), quantized(part.contiguous()));
+  }
+}
 TEST(dequantize_per_tensor, has_a_kernel_with_the_bits_of_its_parts) {
   for (const Ints& sizes : shapes)
     for (const DType dtype : {DType::u8, DType::i8, DType::i16, DType::i32}) {
