@@ -68,9 +68,30 @@ Plan plan_of(const ByteConvolution& v, const ByteTiles& tiles, const Threads* th
   return p;
 }
 
+/// Which of `count` pixels have a tap inside the image: those in [left, right). The tap of the
+/// first one is at `place` of a line of `extent`, and that of the next one `step` places further.
+struct Inside {
+  index_t left, right;
+
+  Inside(index_t place, index_t step, index_t extent, index_t count) {
+    const auto first_from = [&](index_t wanted) {
+      return place >= wanted ? 0 : smaller(count, ceil_div(wanted - place, step));
+    };
+    left = first_from(0), right = larger(left, first_from(extent));
+  }
+};
+
 // Copies a few bytes, and up to 15 more: behind both ends there is room for them.
 void copy_line(const int8_t* from, index_t bytes, int8_t* to) {
   for (index_t i = 0; i < bytes; i += 16) std::memcpy(to + i, from + i, 16);
+}
+// The same for some lines, whose first bytes lie `step` and `pitch` apart.
+void copy_lines(const int8_t* from, index_t step, index_t bytes, index_t count, index_t pitch,
+                int8_t* to) {
+  if (bytes <= 16)
+    for (index_t i = 0; i < count; ++i) std::memcpy(to + i * pitch, from + i * step, 16);
+  else
+    for (index_t i = 0; i < count; ++i) copy_line(from + i * step, bytes, to + i * pitch);
 }
 // Copies the windows of `count` pixels of one row of results, from (y, x) on. A window is (kernel
 // rows, kernel columns, input channels), and begins `pitch` bytes behind the one before it.
@@ -83,13 +104,17 @@ void copy_windows(const ByteConvolution& v, const int8_t* image, const int8_t* z
     const index_t row = y * c.stride[1] - c.padding[1] + ky * c.dilation[1];
     const bool is_inside = row >= 0 && row < c.in[1];
     const int8_t* from = image + (is_inside ? row : 0) * c.in[2] * step;
+    const index_t first_of_all = x * c.stride[2] - c.padding[2];
+    // whole lines of a row
+    Inside whole(first_of_all, c.stride[2], c.in[2] - c.kernel[2] + 1, count);
+    if (!is_inside || !is_line) whole.right = whole.left;
+    copy_lines(from + (first_of_all + whole.left * c.stride[2]) * step, c.stride[2] * step, line,
+               whole.right - whole.left, pitch, windows + whole.left * pitch);
     for (index_t i = 0; i < count; ++i) {
-      const index_t first = (x + i) * c.stride[2] - c.padding[2];
+      if (i == whole.left) i = whole.right;
+      if (i >= count) break;
+      const index_t first = first_of_all + i * c.stride[2];
       int8_t* to = windows + i * pitch;
-      if (is_inside && is_line && first >= 0 && first + c.kernel[2] <= c.in[2]) {
-        copy_line(from + first * step, line, to);
-        continue;
-      }
       for (index_t kx = 0; kx < c.kernel[2]; ++kx, to += c.inputs) {
         const index_t column = first + kx * c.dilation[2];
         copy_line(is_inside && column >= 0 && column < c.in[2] ? from + column * step : zeros,
@@ -107,14 +132,13 @@ void point_to_taps(const ByteConvolution& v, const int8_t* image, const int8_t* 
     const index_t row = y * c.stride[1] - c.padding[1] + ky * c.dilation[1];
     const bool is_inside = row >= 0 && row < c.in[1];
     for (index_t kx = 0; kx < c.kernel[2]; ++kx, x_of += pitch) {
-      index_t column = x * c.stride[2] - c.padding[2] + kx * c.dilation[2];
-      if (!is_inside) {
-        for (index_t i = 0; i < count; ++i) x_of[i] = zeros;
-        continue;
-      }
-      index_t place = (row * c.in[2] + column) * v.in_channels();
-      for (index_t i = 0; i < count; ++i, column += c.stride[2], place += step)
-        x_of[i] = column >= 0 && column < c.in[2] ? image + place : zeros;
+      const index_t column = x * c.stride[2] - c.padding[2] + kx * c.dilation[2];
+      Inside inside(column, c.stride[2], c.in[2], count);
+      if (!is_inside) inside = {column, c.stride[2], 0, 0};
+      for (index_t i = 0; i < inside.left; ++i) x_of[i] = zeros;
+      index_t place = (row * c.in[2] + column + inside.left * c.stride[2]) * v.in_channels();
+      for (index_t i = inside.left; i < inside.right; ++i, place += step) x_of[i] = image + place;
+      for (index_t i = inside.right; i < count; ++i) x_of[i] = zeros;
     }
   }
 }
