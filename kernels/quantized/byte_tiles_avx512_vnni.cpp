@@ -52,13 +52,25 @@ struct Rounder {
   }
 };
 
+// The first `count` bytes. Channels are often a multiple of 8.
 TAPER_INLINE void store(__m512i bytes, index_t count, int8_t* to) {
   if (count >= 64) return _mm512_storeu_si512(to, bytes);
-  alignas(64) int8_t here[64];
-  _mm512_store_si512(here, bytes);
-  index_t i = 0;
-  for (; i + 16 <= count; i += 16) std::memcpy(to + i, here + i, 16);
-  for (; i < count; ++i) to[i] = here[i];
+  __m256i half = _mm512_maskz_extracti64x4_epi64(0xff, bytes, 0);
+  if ((count & 32) != 0) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), half), to += 32;
+    half = _mm512_maskz_extracti64x4_epi64(0xff, bytes, 1);
+  }
+  __m128i rest = _mm256_castsi256_si128(half);
+  if ((count & 16) != 0) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), rest), to += 16;
+    rest = _mm256_extracti128_si256(half, 1);
+  }
+  if ((count & 8) != 0) {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), rest), to += 8;
+    rest = _mm_srli_si128(rest, 8);
+  }
+  auto last = static_cast<uint64_t>(_mm_cvtsi128_si64(rest));
+  for (index_t i = count & 7; i > 0; --i, last >>= 8) *to++ = static_cast<int8_t>(last);
 }
 
 template <int panels, int pixels>
