@@ -9,8 +9,9 @@ namespace taper::cli {
 void add_cache_dtype(Command& command, std::string& dtype) {
   command
       .option("--cache-dtype DTYPE", dtype,
-              "Language models: what caches hold; int8 takes a quarter of f32, and int4 an eighth")
-      .one_of({"f32", "f16", "bf16", "int8", "int4"})
+              "Language models: what caches hold; int8 takes a quarter of f32, and int4 an eighth; "
+              "int8-int4: keys in int8, values in int4")
+      .one_of({"f32", "f16", "bf16", "int8", "int4", "int8-int4"})
       .shows_default();
 }
 

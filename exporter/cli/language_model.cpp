@@ -127,8 +127,8 @@ emit::Report export_writer(Model& model, const std::string& output,
 int64_t cache_bytes_of_token(const llm::Config& c) {
   int64_t caches = 0;
   for (int64_t i = 0; i < c.layers; ++i)
-    caches += c.heads > 0 && !c.convolutional[static_cast<size_t>(i)] ? 2 : 0;
-  return caches * c.kv_heads * llm::bytes_of_row(c.cache, c.head_dim);
+    caches += c.heads > 0 && !c.convolutional[static_cast<size_t>(i)] ? 1 : 0;
+  return caches * c.kv_heads * llm::bytes_of_token(c.cache, c.head_dim);
 }
 
 void print(std::ostream& out, const emit::Report& report, const llm::Config& config) {
@@ -173,7 +173,9 @@ void export_language_model(const std::string& path, const std::string& output,
   const bool encodes = llm::is_encoder(path);
   if (choice.cache_dtype != "f32" &&
       (encodes || llm::is_image_model(path) || llm::is_seq2seq(path)))
-    throw ExportError(path + ": --cache-dtype is for models that only write");
+    throw ExportError(path +
+                      ": --cache-dtype is for models that only write; "
+                      "the caches of this model stay f32, so leave the option out");
   if (choice.lora_slots && (encodes || llm::is_image_model(path) || llm::is_seq2seq(path) ||
                             llm::is_vision_language(path)))
     throw ExportError(path + ": --lora-slots is for models that only write");

@@ -160,8 +160,8 @@ Tensor Attention::by_temperature(const Tensor& queries, const Step& step) const 
 /// Writes keys and values, and attends to all that the cache has then.
 Tensor Attention::attend_to_cache(const Heads& heads, const Step& step) {
   const Tensor queries = cache.turned(heads.q), keys = cache.turned(heads.k);
-  cache.write(keys, cache.turned(heads.v).transpose(1, 2), step.start, step.batch);
-  return cache.turned(attend(queries, step));
+  cache.write(keys, cache.turned_values(heads.v).transpose(1, 2), step.start, step.batch);
+  return cache.turned_values(attend(queries, step));
 }
 
 Tensor Attention::forward(const Tensor& x, const Step& step) {

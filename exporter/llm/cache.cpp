@@ -41,20 +41,7 @@ Tensor hadamard_matrix(int64_t features) {
   return Tensor::from(matrix, {1, features, features});
 }
 
-}  // namespace
-
-const std::vector<std::string>& cache_type_names() {
-  static const std::vector<std::string> names = {"f32", "f16", "bf16", "int8", "int4"};
-  return names;
-}
-
-CacheType cache_type_named(const std::string& name) {
-  const auto at = std::ranges::find(cache_type_names(), name);
-  if (at == cache_type_names().end())
-    throw ExportError("caches cannot be " + name + "; they can be f32, f16, bf16, int8 or int4");
-  return static_cast<CacheType>(at - cache_type_names().begin());
-}
-
+/// Of a key or a value of a head.
 int64_t bytes_of_row(CacheType type, int64_t features) {
   const int64_t blocks = (features + CacheBlocks::elements - 1) / CacheBlocks::elements;
   if (type == CacheType::int8) return blocks * CacheBlocks::bytes_of_8_bits;
@@ -62,11 +49,41 @@ int64_t bytes_of_row(CacheType type, int64_t features) {
   return features * size_bytes(dtype_of(type));
 }
 
-Cache::Cache(int64_t batch, int64_t heads, int64_t capacity, int64_t features, CacheType type) {
-  const DType dtype = dtype_of(type);
-  const Ints sizes = {batch, heads, capacity, bytes_of_row(type, features) / size_bytes(dtype)};
-  key = lazy_zeros(sizes, dtype), value = lazy_zeros(sizes, dtype);
-  if (type == CacheType::int4) hadamard = hadamard_matrix(features);
+}  // namespace
+
+const std::vector<std::string>& cache_type_names() {
+  static const std::vector<std::string> names = {"f32", "f16", "bf16", "int8", "int4", "int8-int4"};
+  return names;
+}
+
+CacheType cache_type_named(const std::string& name) {
+  const auto at = std::ranges::find(cache_type_names(), name);
+  if (at == cache_type_names().end())
+    throw ExportError("caches cannot be " + name +
+                      "; they can be f32, f16, bf16, int8, int4 or int8-int4");
+  return static_cast<CacheType>(at - cache_type_names().begin());
+}
+
+CacheType type_of_keys(CacheType type) {
+  return type == CacheType::int8_int4 ? CacheType::int8 : type;
+}
+CacheType type_of_values(CacheType type) {
+  return type == CacheType::int8_int4 ? CacheType::int4 : type;
+}
+
+int64_t bytes_of_token(CacheType type, int64_t features) {
+  return bytes_of_row(type_of_keys(type), features) + bytes_of_row(type_of_values(type), features);
+}
+
+Cache::Cache(int64_t batch, int64_t heads, int64_t capacity, int64_t features, CacheType type)
+    : turns_values_(type_of_values(type) == CacheType::int4) {
+  const auto rows_of = [&](CacheType of) {
+    const DType dtype = dtype_of(of);
+    return lazy_zeros({batch, heads, capacity, bytes_of_row(of, features) / size_bytes(dtype)},
+                      dtype);
+  };
+  key = rows_of(type_of_keys(type)), value = rows_of(type_of_values(type));
+  if (key.dtype() == DType::u8) hadamard = hadamard_matrix(features);
   set_names();
 }
 
@@ -75,6 +92,8 @@ void Cache::write(const Tensor& keys, const Tensor& values, const Tensor& start,
   key.copy_(cache_write(key, keys, start, batch));
   value.copy_(cache_write(value, values, start, batch));
 }
+
+Tensor Cache::turned_values(const Tensor& x) const { return turns_values_ ? turned(x) : x; }
 
 Tensor Cache::turned(const Tensor& x) const {
   if (!hadamard.defined()) return x;

@@ -17,18 +17,24 @@ class Cache : public nn::Module {
   Cache(int64_t batch, int64_t heads, int64_t capacity, int64_t features,
         CacheType type = CacheType::f32);
   Tensor key, value;
-  /// (1, features, features), or undefined. Queries, keys and values are multiplied with it before
-  /// a cache of 4 bits, and the result of attention is. It is its own inverse, so scores and
-  /// results stay the same; a single large feature becomes many small ones, which few bits hold
-  /// better. (S. Ashkboos and others, "QuaRot", arXiv:2404.00456.)
+  /// (1, features, features), or undefined. Beside a cache in blocks, queries and keys are
+  /// multiplied with it: their products, the scores, stay the same. A single large feature becomes
+  /// many small ones, which few bits hold better. Values of 4 bits are multiplied, too, and then
+  /// the result of attention: it is its own inverse. (S. Ashkboos and others, "QuaRot",
+  /// arXiv:2404.00456.)
   Tensor hadamard;
   TAPER_LAYER(key, value, hadamard)
 
   /// Writes keys and values of new tokens: (batch, heads, n, features). `batch` is that of a Step.
   void write(const Tensor& keys, const Tensor& values, const Tensor& start,
              const Tensor& batch = {});
-  /// x (a, b, c, features) times `hadamard`, if there is one.
+  /// Queries or keys (a, b, c, features), times `hadamard` if there is one.
   Tensor turned(const Tensor& x) const;
+  /// The same of values, and of results.
+  Tensor turned_values(const Tensor& x) const;
+
+ private:
+  bool turns_values_;
 };
 
 }  // namespace taper::llm

@@ -106,8 +106,7 @@ bool attend_to_rows(Facts<D>& facts, const TensorType<D>& query, const TensorTyp
     return false;
   if (key.dtype != DType::u8) return true;
   values = query[3];
-  return facts.equal(key[3], value[3],
-                     TAPER_TEXT("keys in blocks have rows of {} bytes, and values of {}"));
+  return holds_rows(facts, value, query[3]);
 }
 
 /// The rule of attention, likewise.

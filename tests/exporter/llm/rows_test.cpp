@@ -100,8 +100,8 @@ TEST_P(rows_of, give_the_same_bits_as_a_text_alone) {
 
 TEST(rows, give_the_same_bits_as_a_text_alone_in_caches_of_fewer_bits) {
   for (const char* family : {"smollm3", "gpt_oss"})
-    for (const CacheType cache :
-         {CacheType::f16, CacheType::bf16, CacheType::int8, CacheType::int4}) {
+    for (const CacheType cache : {CacheType::f16, CacheType::bf16, CacheType::int8, CacheType::int4,
+                                  CacheType::int8_int4}) {
       SCOPED_TRACE(std::string(family) + " " + cache_type_names()[static_cast<size_t>(cache)]);
       expect_rows_as_alone(tests::formula_model(family).string(), false, cache);
     }

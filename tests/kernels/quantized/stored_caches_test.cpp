@@ -165,7 +165,9 @@ std::vector<const Kernel*> attention_records(KernelSet library, const Way* way) 
   return found;
 }
 
-void expect_as_over_f32(KernelSet library, const Way& way, const Case& c, size_t most_records) {
+/// Keys and values of one dtype.
+void expect_as_over_f32(KernelSet library, const Way& way, const Way& of_values, const Case& c,
+                        size_t most_records) {
   const std::vector<const Kernel*> stored = attention_records(library, &way),
                                    plain = attention_records(library, nullptr);
   ASSERT_EQ(stored.size(), plain.size());
@@ -173,10 +175,10 @@ void expect_as_over_f32(KernelSet library, const Way& way, const Case& c, size_t
   const Array q = Array::random({c.batch, c.heads, c.queries, c.features}, 1),
               k = Array::random({c.batch, c.own, c.capacity, c.features}, 2),
               v = Array::random({c.batch, c.own, c.capacity, c.features}, 3);
-  Cells keys(way.dtype, cache_sizes(way, k)), values(way.dtype, cache_sizes(way, v));
-  store(way, k, keys), store(way, v, values);
+  Cells keys(way.dtype, cache_sizes(way, k)), values(of_values.dtype, cache_sizes(of_values, v));
+  store(way, k, keys), store(of_values, v, values);
   const Array wide_keys = widened(way, keys, c.features),
-              wide_values = widened(way, values, c.features);
+              wide_values = widened(of_values, values, c.features);
   const Places start(c.start);
   const ThreadPool pool(2);
   for (size_t i = 0; i < stored.size(); ++i) {
@@ -201,10 +203,12 @@ TEST(stored_caches, give_the_bits_of_a_cache_of_what_they_stand_for) {
       {1, 4, 2, 1, 40, 64, {39}},     {2, 6, 2, 3, 20, 80, {0, 17}},
       {1, 3, 3, 16, 16, 8, {0}},      {1, 8, 1, 1, 1300, 33, {1290}},
       {1, 2, 1, 150, 700, 32, {520}}, {1, 9, 3, 1, 1100, 64, {1030}, 600}};
-  for (const Way& way : {f16, bf16, int8, int4})
+  const std::pair<Way, Way> ways[] = {{f16, f16},   {bf16, bf16}, {int8, int8},
+                                      {int4, int4}, {int8, int4}, {int4, int8}};
+  for (const auto& [keys, values] : ways)
     for (const Case& c : cases) {
-      expect_as_over_f32(optimized::all, way, c, 3);
-      expect_as_over_f32(portable::all, way, c, 1);
+      expect_as_over_f32(optimized::all, keys, values, c, 3);
+      expect_as_over_f32(portable::all, keys, values, c, 1);
     }
 }
 
@@ -225,7 +229,9 @@ TEST(stored_caches, must_fit_the_query) {
   EXPECT_EQ(refusal(DType::u8, 36, DType::u8, 36), "");
   EXPECT_EQ(refusal(DType::f16, 64, DType::f16, 48), "");
   EXPECT_NE(refusal(DType::u8, 64, DType::u8, 64), "");
-  EXPECT_NE(refusal(DType::u8, 68, DType::u8, 36), "");
+  EXPECT_EQ(refusal(DType::u8, 68, DType::u8, 36), "");
+  EXPECT_NE(refusal(DType::u8, 68, DType::u8, 64), "");
+  EXPECT_NE(refusal(DType::u8, 64, DType::u8, 36), "");
   EXPECT_NE(refusal(DType::f16, 64, DType::bf16, 64), "");
   EXPECT_NE(refusal(DType::f16, 48, DType::f16, 64), "");
   EXPECT_NE(refusal(DType::i8, 64, DType::i8, 64), "");
