@@ -5,6 +5,7 @@
 #include <optional>
 #include <random>
 
+#include "taper/exporter/io/backends.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/llm/adapter_slots.h"
 #include "taper/exporter/llm/program.h"
@@ -56,6 +57,7 @@ ModuleOptions module_options(const fs::path& model, const TextModelOptions& opti
                              std::string& why) {
   ModuleOptions loaded;
   loaded.threads = options.threads, loaded.message = &why;
+  loaded.backends = io::backends();
   const fs::path folder = fs::is_directory(model) ? model : model.parent_path();
   loaded.weights_folder = folder.empty() ? "." : folder.string();
   return loaded;

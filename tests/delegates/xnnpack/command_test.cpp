@@ -85,5 +85,22 @@ TEST(taper_profile, needs_a_model_to_compare_backends) {
   EXPECT_EQ(taper_command("profile", "no_such.pt2", "--backends").code, failure);
 }
 
+TEST(taper_generate, writes_with_a_program_whose_parts_a_backend_runs) {
+  delegates::xnnpack::delegate();
+  const std::string model = tests::test_data("../../examples/stories/stories260K.gguf").string(),
+                    program = tests::scratch_file("stories.taper").string();
+  const auto text_of = [](const std::string& with, auto... options) {
+    const Outcome o = taper_command("generate", with, "--prompt", "Once upon a time", "--greedy",
+                                    "--max-tokens", "80", options...);
+    EXPECT_EQ(o.code, success) << o.err;
+    return o.out;
+  };
+  const Outcome made = taper_command("export", model, "-o", program, "--backend", "xnnpack",
+                                     "--context", "128", "--parallel", "2");
+  ASSERT_EQ(made.code, success) << made.err;
+  ASSERT_THAT(made.out, HasSubstr("delegate"));
+  EXPECT_EQ(text_of(program), text_of(model, "--exact"));
+}
+
 }  // namespace
 }  // namespace taper::cli
