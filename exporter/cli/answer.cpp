@@ -8,6 +8,7 @@
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/io/file.h"
+#include "taper/exporter/llm/named_adapter.h"
 #include "taper/exporter/llm/program_cache.h"
 #include "taper/exporter/llm/text_model.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
@@ -64,6 +65,19 @@ void ModelChoice::add_to(Command& command) {
 void ModelChoice::add_no_cache(Command& command, bool& given) {
   command.flag("--no-cache", given,
                "make the model's program anew, and keep none for the next start (`taper cache`)");
+}
+
+void ModelChoice::add_one_lora(Command& command, std::string& given) {
+  command.option("--lora ADAPTER", given,
+                 "a LoRA adapter for the model: a folder of PEFT, or a .gguf file");
+}
+
+std::vector<std::string> ModelChoice::one_lora(const std::string& given) {
+  if (given.empty()) return {};
+  if (!llm::adapter_files({given}).by_name.empty())
+    throw ExportError("--lora " + given +
+                      ": this command uses one adapter; give it without a name");
+  return {given};
 }
 
 llm::LanguageModel ModelChoice::load() const {

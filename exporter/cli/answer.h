@@ -29,6 +29,10 @@ struct ModelChoice {
 
   void add_to(Command& command);
   static void add_no_cache(Command& command, bool& given);
+  /// `--lora ADAPTER` of the commands that use one adapter for all texts.
+  static void add_one_lora(Command& command, std::string& given);
+  /// Throws ExportError if the adapter has a name, or is not there.
+  static std::vector<std::string> one_lora(const std::string& given);
   /// Loads the model. Shows the steps if the error stream is a terminal.
   llm::LanguageModel load() const;
   /// What guesses for the model that was loaded; null: nothing.

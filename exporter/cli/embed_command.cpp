@@ -13,7 +13,7 @@ namespace taper::cli {
 namespace {
 
 struct EmbedArguments {
-  std::string model, texts, output, pooling;
+  std::string model, texts, output, pooling, lora;
   bool no_cache = false;
 };
 
@@ -34,8 +34,12 @@ std::vector<std::string> read_texts(const std::string& path) {
 }
 
 std::unique_ptr<llm::Embedder> load_embedder(const EmbedArguments& a) {
-  if (is_encoder(a.model)) return load_encoder(a.model, a.pooling);
+  const bool encodes = is_encoder(a.model);
+  if (encodes && !a.lora.empty())
+    throw ExportError(a.model + ": --lora is for models that write, and this is an encoder");
+  if (encodes) return load_encoder(a.model, a.pooling);
   ModelChoice choice;
+  choice.lora = ModelChoice::one_lora(a.lora);
   choice.model = a.model, choice.states = true, choice.no_cache = a.no_cache;
   std::unique_ptr<llm::Embedder> embedder = embedder_of(choice.load(), a.pooling);
   if (embedder == nullptr)
@@ -79,6 +83,7 @@ void add_embed_command(CommandLine& line, std::ostream& out) {
       .required()
       .checked_by(check_written);
   add_pooling(command, arguments->pooling);
+  ModelChoice::add_one_lora(command, arguments->lora);
   ModelChoice::add_no_cache(command, arguments->no_cache);
   command.does([arguments, &out] { embed(*arguments, out); });
 }

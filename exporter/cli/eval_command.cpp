@@ -18,7 +18,7 @@ namespace taper::cli {
 namespace {
 
 struct EvalArguments {
-  std::string model, text, choices, cache_dtype = "f32";
+  std::string model, text, choices, lora, cache_dtype = "f32";
   int64_t window = 512, stride = 0, tokens = 0;
   bool exact = false, json = false;
 };
@@ -141,6 +141,7 @@ void eval(const EvalArguments& a, std::ostream& out) {
   llm::TextScorerOptions options;
   options.exact = a.exact, options.window = a.window, options.threads = eager::threads();
   options.cache_type = llm::cache_type_named(a.cache_dtype);
+  for (const std::string& adapter : ModelChoice::one_lora(a.lora)) options.lora = adapter;
   std::unique_ptr<llm::TextScorer> scorer;
   {
     Stages stages(5);
@@ -168,6 +169,7 @@ void add_eval_command(CommandLine& line, std::ostream& out) {
                  "how far the next window begins behind this one; 0: where this one ends");
   command.option("--tokens", a.tokens, "only so many tokens of the text; 0: all");
   add_cache_dtype(command, a.cache_dtype);
+  ModelChoice::add_one_lora(command, a.lora);
   command.flag("--exact", a.exact, "compute in f32 on de-quantized weights");
   command.flag("--json", a.json, "print one object");
   command.does([arguments, &out] { eval(*arguments, out); });

@@ -49,6 +49,7 @@ struct Traced : TextScorer::Parts {
     tokenizer = read_tokenizer(file);
     LoadOptions load;
     load.most_capacity = options.window, load.cache = options.cache_type;
+    load.lora = options.lora;
     const Model model = llm::load(file, load);
     window = model.config.capacity, vocabulary = model.config.vocabulary;
     begin_stage(options, "tracing");
@@ -72,6 +73,7 @@ struct Traced : TextScorer::Parts {
 struct Exported : TextScorer::Parts {
   Exported(const std::string& file, const TextScorerOptions& options)
       : model(load_text_model(file, {.exact = options.exact,
+                                     .lora = lora_of(options),
                                      .cache_type = options.cache_type,
                                      .threads = options.threads})),
         sequence(made(file, model)) {
@@ -86,6 +88,9 @@ struct Exported : TextScorer::Parts {
         model.has_all_logits() ? sequence.append_all(given) : sequence.append(given);
     if (!all.ok()) throw ExportError(path + ": " + sequence.message());
     return {all.value().data(), static_cast<size_t>(all.value().size())};
+  }
+  static std::vector<std::string> lora_of(const TextScorerOptions& options) {
+    return options.lora.empty() ? std::vector<std::string>() : std::vector{options.lora};
   }
   static Sequence made(const std::string& file, const LanguageModel& model) {
     std::string why;

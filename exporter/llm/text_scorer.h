@@ -18,6 +18,7 @@ struct TextScorerOptions {
   bool exact = false;    ///< computes in f32 on de-quantized weights
   int64_t window = 512;  ///< the most tokens of a text
   CacheType cache_type = CacheType::f32;
+  std::string lora;  ///< an adapter; empty: none
   const Threads* threads = nullptr;
   std::function<void(const std::string&)> stage;  ///< told what begins: loading, tracing, …
 };
@@ -26,7 +27,8 @@ struct TextScorerOptions {
 class TextScorer {
  public:
   /// Of a Hugging Face folder, a .gguf file, or a program (.taper). A program computes as it was
-  /// exported, so it takes no `exact` and no `cache_type`. Without its method `forward_all` it
+  /// exported, so it takes no `exact`, no `cache_type` and no
+  /// `lora`. Without its method `forward_all` it
   /// reads token by token.
   explicit TextScorer(const std::string& path, const TextScorerOptions& options = {});
   ~TextScorer();
