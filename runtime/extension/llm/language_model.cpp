@@ -48,6 +48,9 @@ void LanguageModel::Parts::open() {
     refuse(std::string("its method `") + method_name + "` takes " + std::to_string(forward.rows) +
            " texts at once; Taper wants one");
   chunk = forward.chunk;
+  if (const TensorRef logits = forward.method.output(0);
+      logits.shape != nullptr && logits.shape->rank == 3)
+    vocabulary = logits.shape->sizes[2];
   if (forward.by_row) {
     const RowMethod decode = look_at(decode_name);
     const TensorRef logits = decode.method.output(0);

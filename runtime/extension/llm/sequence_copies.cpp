@@ -102,6 +102,11 @@ Error Sequence::restore(const SessionFile& file) {
                 std::to_string(context));
   if (static_cast<size_t>(file.caches.size()) != p.caches.bytes(count))
     return fail("it is damaged: its caches do not fit its tokens");
+  const int64_t vocabulary = p.model.parts_->vocabulary;
+  for (const TokenId id : file.tokens)
+    if (id < 0 || (vocabulary > 0 && id >= vocabulary))
+      return fail("it is damaged: token " + std::to_string(id) +
+                  " is not one of the vocabulary's " + std::to_string(vocabulary));
   rewind(0);
   const std::lock_guard lock(p.row.session().running);
   const std::byte* from = file.caches.data();

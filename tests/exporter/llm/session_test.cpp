@@ -15,6 +15,7 @@
 #include "taper/runtime/extension/llm/draft.h"
 #include "taper/runtime/extension/llm/session_file.h"
 #include "taper/runtime/extension/module/shared_pages.h"
+#include "taper/runtime/program/format.h"
 #include "taper/tests/exporter/llm/formula_model.h"
 #include "taper/tests/exporter/llm/talking_model.h"
 
@@ -385,6 +386,19 @@ TEST_F(session_file, may_lie) {
   EXPECT_THAT(refusal(forged(10, 0, 8)),
               testing::AnyOf(HasSubstr("has control characters"),
                              HasSubstr("saved with an adapter that the model lacks")));
+  const auto with_token = [&](TokenId id) {
+    std::string lie = bytes_;
+    lie.replace(header_bytes, sizeof id, reinterpret_cast<const char*>(&id), sizeof id);
+    const auto* const body = reinterpret_cast<const std::byte*>(lie.data()) + header_bytes;
+    const auto size = static_cast<index_t>(lie.size() - header_bytes);
+    const uint64_t sum = checksum(Span<const std::byte>(body, size));
+    return with_number(lie, 64, sum);
+  };
+  const TokenId first = prompt(0, 1)[0];
+  EXPECT_EQ(with_token(first), bytes_) << "the checksum is the one that is stored";
+  for (const TokenId id : {-1, 48, 1 << 30})
+    EXPECT_EQ(refusal(with_token(id)),
+              "it is damaged: token " + std::to_string(id) + " is not one of the vocabulary's 48");
   EXPECT_THAT(refusal(with_number(bytes_, 24, 5)),
               HasSubstr("saved with another adapter of the name"));
 }
