@@ -171,8 +171,10 @@ class Maker {
 
   void add_node() {
     const auto kind = static_cast<Kind>(c_.below(18));
+    const int least = kind == Kind::fully_connected ? 1 : 0;
     const int64_t x = find([&](const Value& v) {
-      return is_plain(v) && (!needs_image(kind) || v.shape.rank == 4) && takes(kind, v);
+      return is_plain(v) && v.shape.rank >= least && (!needs_image(kind) || v.shape.rank == 4) &&
+             takes(kind, v);
     });
     if (x < 0) return;
     if (kind == Kind::fully_connected && !at(x).integers && at(x).shape.rank >= 2 &&
