@@ -57,6 +57,21 @@ TEST(taper_check, finds_the_results_of_pytorch_with_xnnpack) {
   }
 }
 
+TEST(taper_compare, finds_the_first_node_that_differs_in_a_delegate) {
+  delegates::xnnpack::delegate();
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/lenet.pt2");
+  const std::string program = tests::scratch_file("nodes.taper").string();
+  const Outcome exported =
+      taper_command("export", model.string(), "-o", program, "--backend", "xnnpack", "--each-node");
+  ASSERT_EQ(exported.code, success) << exported.err;
+  EXPECT_THAT(exported.out, HasSubstr("xnnpack runs 12 nodes in 12 delegates, 0 left"));
+  EXPECT_EQ(taper_command("compare", model.string(), program).code, success);
+  const Outcome o = taper_command("compare", model.string(), program, "--tolerance", "1e-12");
+  EXPECT_THAT(o.out,
+              ContainsRegex("first node beyond 1e-12\n.* conv2d  conv2d as xnnpack .*conv1"));
+  EXPECT_THAT(o.out, HasSubstr("12 nodes compared"));
+}
+
 TEST(taper_profile, shows_the_nodes_of_a_part_with_their_lines) {
   delegates::xnnpack::delegate();
   const std::string model = tests::test_data("pt2/v2_9_linear.pt2").string(),
