@@ -46,9 +46,12 @@ void lower_bounds(Lowering& out, const Node& node, float low, float high) {
   out.define(node.result(), y, order);
 }
 std::string refuses_bound(const Node& node) {
-  const bool is_symbolic = std::ranges::any_of(
-      node.arguments, [](const ir::Argument& a) { return std::holds_alternative<Dim>(a); });
-  return is_symbolic ? "a bound is symbolic" : "";
+  for (const ir::Argument& a : node.arguments) {
+    if (std::holds_alternative<Dim>(a)) return "a bound is symbolic";
+    const auto* bound = std::get_if<Scalar>(&a);
+    if (bound != nullptr && std::isnan(real(*bound))) return "a bound is NaN";
+  }
+  return "";
 }
 float bound_or(const Scalar* bound, float otherwise) {
   return bound == nullptr ? otherwise : static_cast<float>(real(*bound));

@@ -257,6 +257,8 @@ std::string refuses_volume(const Call<ops::convolution>& c) {
              is_depthwise = has_groups && proves_equal(weight.type.sizes[1], 1);
   if (has_groups && !is_depthwise && !w.is_flat() && !w.is_of_one_pixel())
     return "its window has depth, and its groups have several channels";
+  if (is_depthwise)
+    return refuses_depthwise_window(w.is_of_one_pixel() ? w.size[0] : w.size[1] * w.size[2]);
   return "";
 }
 

@@ -651,10 +651,6 @@ TEST(xnnpack, says_what_it_does_not_take) {
               HasSubstr("convolution: a weight or a bias is no constant"));
   EXPECT_THAT(refusal([&](const Tensor& x) { return relu(mm(x, square).to(DType::f16)); }, {3, 8}),
               HasSubstr("1 relu: a tensor is f16, not f32"));
-  const Tensor window = random_tensor({6, 1, 7, 7}, 91);
-  EXPECT_THAT(
-      refusal([&](const Tensor& x) { return conv2d(x, window, {}, 1, 3, 1, 6); }, {1, 6, 9, 9}),
-      HasSubstr("convolution: the library is slow with depthwise windows of 49 elements"));
   const Tensor volume = random_tensor({4, 2, 2, 2, 2}, 90);
   EXPECT_THAT(
       refusal([&](const Tensor& x) { return conv_transpose3d(x, volume); }, {1, 4, 3, 3, 3}),
@@ -669,6 +665,12 @@ TEST(xnnpack, says_what_it_does_not_take) {
                   },
                   {2, 6, 1, 5}),
               HasSubstr("convolution: its result is smaller than its stride"));
+  const Tensor window = random_tensor({6, 1, 7, 7}, 91);
+  EXPECT_THAT(
+      refusal([&](const Tensor& x) { return conv2d(x, window, {}, 1, 3, 1, 6); }, {1, 6, 9, 9}),
+      HasSubstr("convolution: the library is slow with depthwise windows of 49 elements"));
+  EXPECT_THAT(refusal([&](const Tensor& x) { return clamp(mm(x, square), NAN); }, {3, 8}),
+              HasSubstr("1 clamp: a bound is NaN"));
   EXPECT_THAT(refusal([&](const Tensor& x) { return cumsum(mm(x, square), 0); }, {3, 8}),
               HasSubstr("cumsum: the backend has no such operator"));
 }
