@@ -72,14 +72,17 @@ void parallelize(pthreadpool_t pool, Function function, void* context,
 
 // Rows of so many tiles at most read weights that are large, as a rule.
 constexpr size_t few_rows = 512;
+// Weights of fewer columns are small, as a rule: then each thread keeps the rows that it has made.
+constexpr size_t many_columns = 512;
 // Tiles of products have at most so many rows.
 constexpr size_t most_rows = 16;
 // Kernels compute 2 to 64 columns at a time: tiles begin at a multiple of that.
 constexpr size_t columns_at_a_time = 64;
 
-// Products, whose rows i meet the weights of columns j. Weights are read from memory far away. So
-// all rows use those of a tile before the next tile begins, and the tiles of few rows are narrow:
-// their weights stay in the second-level cache. Other functions may run in this order, too.
+// Products, whose rows i meet the weights of columns j. Weights of many columns are read from
+// memory far away. So all rows use those of a tile before the next tile begins, and the tiles of
+// few rows are narrow: their weights stay in the second-level cache. Other functions may run in
+// this order, too.
 size_t narrow_tile(size_t rows, size_t row_tile, size_t column_tile) {
   const bool reads_large_weights =
       row_tile > 1 && row_tile <= most_rows && row_tile < rows && rows <= few_rows;
@@ -90,6 +93,7 @@ void parallelize_by_columns(pthreadpool_t pool, Function function, void* context
                             const Grid<2, 2>& grid) {
   const auto [rows, columns] = grid.ranges;
   const auto [row_tile, column_tile] = grid.tiles;
+  if (columns < many_columns) return parallelize(pool, function, context, grid);
   parallelize(
       pool,
       [function](void* c, size_t j, size_t i, size_t tj, size_t ti) { function(c, i, j, ti, tj); },
@@ -100,6 +104,7 @@ void parallelize_by_columns(pthreadpool_t pool, Function function, void* context
                             const Grid<3, 2>& grid) {
   const auto [batches, rows, columns] = grid.ranges;
   const auto [row_tile, column_tile] = grid.tiles;
+  if (columns < many_columns) return parallelize(pool, function, context, grid);
   parallelize(
       pool,
       [function](void* c, size_t b, size_t j, size_t i, size_t tj, size_t ti) {
