@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
@@ -159,6 +160,7 @@ TEST(xnnpack_memory, at_its_peak_is_that_of_packed_weights_and_the_arena) {
   }
   int status = 1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
+  std::remove(path.c_str());
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
     GTEST_SKIP() << "an emulator does not start a second process";
   EXPECT_EQ(status, 0) << "what the other process says";
