@@ -1,5 +1,6 @@
 // Images with channels last: (batch, height, width, channels).
 #pragma once
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/correlation.h"
 
 namespace taper::portable {
