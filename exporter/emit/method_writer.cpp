@@ -482,7 +482,9 @@ class MethodWriter {
   std::unordered_map<const Value*, Condition> conditions_;
 };
 
-void describe_signature(const ir::Graph& graph, MethodReport& report) {
+/// What a program has after its graph. `in_place`: nodes that became no instruction.
+void describe_graph(const ir::Graph& graph, const std::unordered_set<const ir::Node*>& in_place,
+                    MethodReport& report) {
   const std::map<const Symbol*, int64_t> maxima = maxima_of(graph);
   for (const ir::Input& in : graph.inputs())
     report.inputs.push_back(in.name + ": " +
@@ -499,6 +501,7 @@ void describe_signature(const ir::Graph& graph, MethodReport& report) {
       report.checks.push_back(c.left.to_string() + signs[static_cast<int>(c.comparison)] +
                               c.right.to_string() + ": " + c.message);
     for (const ir::Node& node : g.nodes()) {
+      if (in_place.contains(&node)) continue;
       if (node.op->category != Category::view)
         ++report.operators[std::string(name_of(*node.op))];
       else
@@ -517,7 +520,7 @@ MethodTables write_method(const std::string& name, ir::Graph& graph,
   report.concatenations_in_place = static_cast<int>(in_place.size());
   report.clones = legalize(graph, kernels);
   const auto candidates = target::find_all_candidates(graph, kernels);
-  describe_signature(graph, report);
+  describe_graph(graph, in_place, report);
   MethodWriter writer(graph, candidates, in_place, program, report);
   const Placement& placement = writer.placement();
   report.instructions = static_cast<int>(placement.steps.size());

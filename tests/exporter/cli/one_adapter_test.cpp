@@ -77,7 +77,7 @@ TEST_F(one_adapter, is_refused_if_it_has_a_name_or_is_not_there) {
   EXPECT_THAT(refusal(folder_.string(), "nowhere"), HasSubstr("--lora nowhere: there is no file"));
   const std::string program = tests::scratch_file("m.taper").string();
   ASSERT_EQ(taper_command("export", folder_.string(), "-o", program, "--states").code, success);
-  EXPECT_THAT(refusal(program, adapter_), HasSubstr("export it again, with --context"));
+  EXPECT_THAT(refusal(program, adapter_), HasSubstr("export it again with --lora"));
 }
 
 }  // namespace
