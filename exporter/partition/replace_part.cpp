@@ -76,12 +76,24 @@ class Replacer {
   void copy(ir::Node& node) {
     std::vector<ir::Argument> arguments;
     for (const ir::Argument& a : node.arguments) arguments.push_back(mapped(a));
+    if (node.op == &ops::view) make_viewable(node, arguments);
     const ir::Node* inner =
         ir::is_delegate(node)
             ? take_over(node, std::move(arguments))
             : ir::append(*body_, *node.op, std::move(arguments), node.location, node.module);
     for (size_t i = 0; i < node.results.size(); ++i)
       if (node.result(i) != nullptr) inside_[node.result(i)] = inner->result(i);
+  }
+  /// Operands are dense in the body, also those that a view shows in another order. What a `view`
+  /// saw without a copy may need one then.
+  void make_viewable(const ir::Node& view, std::vector<ir::Argument>& arguments) {
+    std::vector<Check> assumed;
+    try {
+      static_cast<void>(ir::infer(*view.op, arguments, assumed));
+    } catch (const ExportError&) {
+      arguments[0] =
+          ir::append(*body_, ops::clone, {arguments[0]}, view.location, view.module)->result();
+    }
   }
   /// A group of nodes (partition.h) with its body, which the graph does not need any more.
   const ir::Node* take_over(ir::Node& group, std::vector<ir::Argument> arguments) {

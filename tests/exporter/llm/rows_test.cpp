@@ -111,7 +111,8 @@ TEST(caches, must_be_f32_where_scores_have_a_bias) {
   const std::string folder = tests::formula_model("llama4_text").string();
   EXPECT_EXPORT_ERROR(load(folder, {.capacity = 4096, .cache = CacheType::int8}),
                       "caches must be f32 where windows jump; or ask for a context of at most ");
-  EXPECT_EXPORT_ERROR(cache_type_named("int3"), "they can be f32, f16, bf16, int8, int4 or int8-int4");
+  EXPECT_EXPORT_ERROR(cache_type_named("int3"),
+                      "they can be f32, f16, bf16, int8, int4 or int8-int4");
 }
 
 class rows_of_golden : public testing::TestWithParam<const char*> {};

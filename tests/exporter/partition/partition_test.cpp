@@ -146,6 +146,19 @@ TEST(partition, leaves_views_that_others_need_beside_the_part) {
   EXPECT_THAT(operators(*graph), ElementsAre("taper::delegate", "permute", "exp", "mul.Tensor"));
 }
 
+// The operand is dense in the body, so that turning it back no longer shows rows one behind
+// another.
+TEST(partition, copies_for_a_view_that_saw_an_operand_in_its_own_order) {
+  auto graph = graph_of(
+      "%t: f32[4, 3] strides [1, 4] = permute(%x, [1, 0])\n"
+      "%u: f32[3, 4] = transpose.int(%t, 0, 1)\n%v: f32[12] = view(%u, [12])\n"
+      "%y: f32[12] = neg(%v)\noutput \"y\" = %y\n");
+  partitioned(*graph, Takes({"transpose.int", "view", "neg"}));
+  EXPECT_THAT(operators(*graph), ElementsAre("permute", "taper::delegate"));
+  EXPECT_THAT(operators(*graph->nodes().back().bodies[0]),
+              ElementsAre("transpose.int", "clone", "view", "neg"));
+}
+
 TEST(partition, takes_constants_into_the_body) {
   ir::Payloads payloads;
   const std::string constant = passes::constant("w", passes::random_payload({3, 4}, 2), payloads);
