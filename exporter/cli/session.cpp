@@ -17,7 +17,7 @@ SessionOption::SessionOption(std::string path) : path_(std::move(path)) {
   if (const std::string why = llm::why_not_writable(path_); !why.empty())
     throw ExportError("--session " + why + "; give a file in a folder that can be written");
   if (std::string why; !llm::lock_session_file(path_, lock_, why))
-    throw ExportError("--session " + why + "; end it, or give another file");
+    throw ExportError("--session " + why + "; give another file");
   is_there_ = std::filesystem::exists(path_, error);
 }
 

@@ -4,8 +4,9 @@
 namespace taper {
 
 /// Held by the one process that may change a file, from when it reads the file until it has written
-/// it again. The lock is a file beside it, "PATH.lock", which goes with the lock. The system ends
-/// the lock with the process, so what a killed process leaves locks nobody out.
+/// it again. The lock is a file beside it, "PATH.taper-lock", which goes with the lock. The system
+/// ends the lock with the process, so what a killed process leaves locks nobody out. Anything else
+/// of that name is left as it is, and nobody gets the lock.
 ///
 /// Systems without locks of POSIX, and file systems without any, give the lock to everybody.
 class FileLock {

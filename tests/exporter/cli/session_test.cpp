@@ -78,7 +78,7 @@ TEST(session_option, belongs_to_one_command_at_a_time) {
   EXPECT_EQ(o.code, failure);
   EXPECT_THAT(o.err, testing::ContainsRegex("--session " + file +
                                             ": another process \\([0-9]+\\) uses "
-                                            "it; end it, or give another file"));
+                                            "it; give another file"));
   EXPECT_EQ(taper_command("generate", "no model", "--prompt=a", "--session", file).code, failure);
   // a chat may save into files of its own, and read others
   const Outcome saves =
@@ -87,6 +87,21 @@ TEST(session_option, belongs_to_one_command_at_a_time) {
   EXPECT_THAT(saves.out, HasSubstr("uses it; give another file"));
   EXPECT_THAT(saves.out, HasSubstr("(2 messages; "));
   EXPECT_EQ(content(file), before);
+}
+
+TEST(session_option, leaves_the_files_of_others_alone) {
+  const std::string model = chatting_model(), file = tests::scratch_file("poetry").string(),
+                    saved = tests::scratch_file("saved").string();
+  for (const std::string& name : {file, saved}) std::filesystem::remove(name);
+  for (const std::string& name : {file + ".lock", saved + ".lock", saved + ".taper-lock"})
+    std::ofstream(name) << "x";
+  const Outcome o = chat(model, file, "t5\n/save " + saved + "\n");
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr(saved + ".taper-lock is in the way: it is no lock of Taper; give "
+                                       "another file"));
+  EXPECT_FALSE(std::filesystem::exists(saved));
+  for (const std::string& name : {file + ".lock", saved + ".lock", saved + ".taper-lock"})
+    EXPECT_EQ(content(name), "x") << name;
 }
 
 TEST(session_option, shows_no_control_characters_of_a_file) {

@@ -1,5 +1,6 @@
 // Sequences that fork, rewind, and are kept in files, beside sequences that read everything anew.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -479,13 +480,51 @@ TEST_F(session_file, is_locked_while_somebody_goes_on_with_it) {
     ASSERT_EQ(sequence_.save(path_), Error::ok) << "the file is another one then";
     EXPECT_FALSE(lock_session_file(path_, other, why));
   }
-  EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));
-  std::ofstream(path_ + ".lock") << "4711";  // that a killed process left
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".taper-lock"));
+  std::ofstream(path_ + ".taper-lock") << "4711";  // that a killed process left
   FileLock again;
   EXPECT_TRUE(lock_session_file(path_, again, why)) << why;
   FileLock nowhere;
   EXPECT_FALSE(lock_session_file("/nowhere/a.session", nowhere, why));
-  EXPECT_EQ(why, "/nowhere/a.session: /nowhere/a.session.lock: No such file or directory");
+  EXPECT_EQ(why, "/nowhere/a.session: /nowhere/a.session.taper-lock: No such file or directory");
+}
+
+TEST_F(session_file, is_not_locked_in_place_of_somebodys_file) {
+  namespace fs = std::filesystem;
+  const std::string name = path_ + ".taper-lock", of_another_program = path_ + ".lock";
+  const auto is_refused = [&] {
+    FileLock lock;
+    std::string why;
+    EXPECT_FALSE(lock_session_file(path_, lock, why));
+    EXPECT_EQ(why, path_ + ": " + name + " is in the way: it is no lock of Taper");
+  };
+  for (const std::string text : {"x", "4711\n", "123456789012345678901", "[[package]]\n"}) {
+    std::ofstream(name) << text;
+    is_refused();
+    std::ifstream file(name);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), text);
+  }
+  for (const char* target : {"a.session.taper-lock", "a.session", "nothing"}) {
+    fs::remove(name), fs::create_symlink(target, name);
+    is_refused();
+    EXPECT_EQ(fs::read_symlink(name), target);
+  }
+  fs::remove(name);
+  ASSERT_EQ(::mkfifo(name.c_str(), 0600), 0);
+  is_refused();
+  EXPECT_TRUE(fs::is_fifo(name));
+  fs::remove(name), fs::create_directory(name);
+  is_refused();
+  fs::remove(name);
+  std::ofstream(of_another_program) << "x";
+  {
+    FileLock lock;
+    std::string why;
+    EXPECT_TRUE(lock_session_file(path_, lock, why)) << why;
+    fs::remove(name), std::ofstream(name) << "x";  // somebody does so meanwhile
+  }
+  EXPECT_TRUE(fs::exists(name));
+  EXPECT_TRUE(fs::exists(of_another_program));
 }
 
 TEST_F(session_file, is_written_whole_or_not_at_all) {
