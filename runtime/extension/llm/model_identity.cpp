@@ -87,16 +87,40 @@ uint64_t sum_of_state(const format::State& s, bool rewinds) {
   return sum.value();
 }
 
+bool is_literal(const format::Argument& a, format::ArgumentKind kind) {
+  return a.kind() == kind && a.form() == format::ArgumentForm::literal;
+}
+
 /// The real numbers that the instructions of a method take, such as the epsilon of a norm.
-std::vector<uint64_t> real_numbers(const format::Program& program, const char* method) {
+std::vector<uint64_t> real_numbers(const format::Method& method) {
   std::vector<uint64_t> numbers;
-  const auto* methods = program.methods();
-  const format::Method* found = methods == nullptr ? nullptr : methods->LookupByKey(method);
-  if (found == nullptr) return numbers;
-  for (const format::Argument& a : internal::span_of(found->arguments()))
-    if (a.kind() == format::ArgumentKind::real && a.form() == format::ArgumentForm::literal)
+  for (const format::Argument& a : internal::span_of(method.arguments()))
+    if (is_literal(a, format::ArgumentKind::real))
       numbers.push_back(static_cast<uint64_t>(a.content()));
   return numbers;
+}
+
+/// Operators whose integers and flags say how a model computes: the window of an attention, how
+/// embeddings rotate, how many experts a token takes. Those of others may be sizes of the caches.
+bool has_choices(const std::string& op) {
+  const std::string name = op.substr(0, op.find('.'));  // without its overload
+  return name == "taper::attention_cached" || name == "taper::rotary_embedding" || name == "topk";
+}
+
+/// A checksum of these integers and flags, in the order of the layers.
+uint64_t sum_of_choices(const internal::Tables<format::Kernel>& kernels,
+                        const format::Method& method) {
+  Sum sum;
+  const Span<const format::Argument> arguments = internal::span_of(method.arguments());
+  for (const format::Instruction& in : internal::span_of(method.instructions())) {
+    if (in.kind() != format::InstructionKind::kernel) continue;
+    if (!has_choices(kernels[in.target()].op()->str())) continue;
+    for (const format::Argument& a : arguments.part(in.arguments_first(), in.arguments_count()))
+      if (is_literal(a, format::ArgumentKind::integer) ||
+          is_literal(a, format::ArgumentKind::boolean))
+        sum.add_number(a.content());
+  }
+  return sum.value();
 }
 
 /// How many rows of (rank, in) an adapter has: others may have more, so zeros fill them up.
@@ -111,6 +135,7 @@ index_t rank_of(Span<const std::byte> down, index_t row_bytes) {
 uint64_t identity_of(const Module& module, const TextParts& text) {
   const Program program = module.program();
   const format::Program& table = program.table();
+  const internal::ProgramView& view = program.data().view;
   std::vector<uint64_t> parts;
   for (const StoredConstant& c : module.constants()) {
     if (is_of_adapters(c, text)) continue;
@@ -118,12 +143,14 @@ uint64_t identity_of(const Module& module, const TextParts& text) {
     sum.add(c.path), sum.add_type(c.dtype, c.sizes), sum.add_number(c.layout), sum.add(c.bytes);
     parts.push_back(sum.value());
   }
-  const auto& states = program.data().view.states;
-  for (index_t i = 0; i < states.size(); ++i)
-    parts.push_back(sum_of_state(states[i], text.rewinds));
+  for (const format::State& state : view.states) parts.push_back(sum_of_state(state, text.rewinds));
   Sum sum;
   sum.add_number(sum_of_set(std::move(parts)));
-  sum.add_number(sum_of_set(real_numbers(table, method_name)));
+  const auto* methods = table.methods();
+  if (const auto* method = methods == nullptr ? nullptr : methods->LookupByKey(method_name)) {
+    sum.add_number(sum_of_set(real_numbers(*method)));
+    sum.add_number(sum_of_choices(view.kernels, *method));
+  }
   if (table.targets() != nullptr)
     for (const format::Target* target : *table.targets()) sum.add_number(target->exact());
   return sum.value();

@@ -416,12 +416,12 @@ TEST_F(session_file, belongs_to_a_model) {
             path_ + ": its 50 tokens do not fit into a context of 49");
   const std::string of_another =
       path_ + ": it was saved with another model, or with other options of this one";
-  EXPECT_EQ(refused_by(family("gpt_oss", 1)), of_another);
   TextModelOptions options;
   options.context = 60, options.exact = true;
   EXPECT_EQ(refused_by(load_text_model(folder_, options)), of_another);
   options.exact = false, options.cache_type = CacheType::int8;
   EXPECT_EQ(refused_by(load_text_model(folder_, options)), of_another);
+  EXPECT_EQ(refused_by(family("gpt_oss", 1)), of_another);  // in the same folder
 }
 
 TEST_F(session_file, belongs_to_what_a_model_computes_and_not_to_its_files) {
@@ -463,6 +463,27 @@ TEST_F(session_file, belongs_to_what_a_model_computes_and_not_to_its_files) {
   EXPECT_EQ(with_config([](Json& c) { c["rope_parameters"]["rope_theta"] = 1e6; }),
             Error::invalid_argument);
   EXPECT_EQ(with_config([](Json& c) { c["transformers_version"] = "6"; }), Error::ok);
+}
+
+TEST_F(session_file, belongs_to_the_windows_and_the_experts_of_a_model) {
+  using Json = nlohmann::json;
+  const std::string folder = folder_of("gpt_oss");
+  const std::filesystem::path file = std::filesystem::path(folder) / "config.json";
+  const auto told = Json::parse(std::ifstream(file));
+  Sequence sequence = Sequence::create(loaded(folder, 1, 40)).value();
+  append(sequence, prompt(0, 20));
+  ASSERT_EQ(sequence.save(path_), Error::ok);
+  const auto error_of = [&](auto change) {
+    Json config = told;
+    change(config);
+    std::ofstream(file) << config;
+    return Sequence::create(loaded(folder, 3, 60)).value().restore(path_);
+  };
+  EXPECT_EQ(error_of([](Json&) {}), Error::ok);
+  EXPECT_EQ(error_of([](Json& c) { c["sliding_window"] = 5; }), Error::invalid_argument);
+  EXPECT_EQ(error_of([](Json& c) { c["num_experts_per_tok"] = 3; }), Error::invalid_argument);
+  EXPECT_EQ(error_of([](Json& c) { std::swap(c["layer_types"][0], c["layer_types"][1]); }),
+            Error::invalid_argument);
 }
 
 TEST_F(session_file, is_locked_while_somebody_goes_on_with_it) {
