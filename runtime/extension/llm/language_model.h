@@ -140,7 +140,8 @@ class Sequence {
   /// full context.
   Error save(const std::string& path, std::string_view note = {});
   /// Forgets all, and takes over what `save` wrote, in another process, too: also the adapter.
-  /// Nothing is read again. Any program with the same weights will do (model_identity.h).
+  /// Nothing is read again. Any program of the model will do that stores its weights in the same
+  /// way, whatever its context and its number of texts (model_identity.h).
   /// Errors: invalid_argument if the file is damaged, or another model or adapter wrote it; then
   /// nothing is changed.
   Error restore(const std::string& path);

@@ -8,9 +8,10 @@
 
 namespace taper::llm {
 
-/// Tells models by what they compute with: the weights, the numbers in the formulas, and what the
-/// caches hold of a token. Where the files lie and when they were written does not count, nor how
-/// many texts and tokens the caches have room for, nor the adapters with names.
+/// Tells models by what they compute with: the weights as the program stores them, the numbers in
+/// the formulas, and what the caches hold of a token. Where the files lie and when they were
+/// written does not count, nor how many texts and tokens the caches have room for, nor the adapters
+/// with names.
 ///
 /// Of a constant of more than 16 kB, both ends and two pages between them are read. Training
 /// changes all of these. Somebody who changes a few weights by hand may get the same number.
