@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <deque>
 #include <filesystem>
 #include <set>
@@ -68,6 +69,63 @@ std::string write_file(const std::string& path, const std::string& bytes) {
   if (file.write(0, bytes.data(), bytes.size()) && file.finish()) return "";
   const std::string why = file.why();
   return why.empty() ? "it cannot be written" : why;
+}
+
+bool is_gguf(const fs::path& path) { return path.extension() == ".gguf"; }
+
+std::string wrong_kind(const std::string& path, bool of_gguf) {
+  if (is_gguf(path) == of_gguf) return "";
+  return of_gguf ? "a .gguf model needs an adapter in a .gguf file"
+                 : "a Hugging Face folder needs an adapter in a folder of PEFT";
+}
+
+bool all_finite(const float* first, int64_t count) {
+  return std::all_of(first, first + count, [](float x) { return std::isfinite(x); });
+}
+
+/// Why readers would refuse the adapter; "": they would not.
+std::string fault_of(const AdapterFile& adapter) {
+  if (adapter.matrices.empty()) return "the adapter has no matrices";
+  if (!std::isfinite(adapter.alpha)) return "alpha is not finite";
+  const int64_t rank = adapter.matrices.front().rank;
+  for (const AdapterMatrix& m : adapter.matrices) {
+    if (m.rank < 1) return m.name + " has the rank " + std::to_string(m.rank);
+    if (m.rank != rank)
+      return m.name + " has the rank " + std::to_string(m.rank) + ", and " +
+             adapter.matrices.front().name + " the rank " + std::to_string(rank) +
+             "; an adapter has one rank";
+    if (!all_finite(m.down, m.rank * m.in) || !all_finite(m.up, m.out * m.rank))
+      return m.name +
+             " has elements that are not finite: the training diverged; train with a lower rate";
+  }
+  return "";
+}
+
+/// Begins to write the file and ends at once. "": that went well.
+std::string why_not_begun(const std::string& path) {
+  std::error_code none;
+  if (fs::is_directory(path, none)) return "it is a folder";
+  NewFile file(path);
+  const char byte = 0;
+  return file.write(0, &byte, 1) && file.flush() ? "" : file.why();
+}
+
+std::string weights_of(const std::string& folder) {
+  return (fs::path(folder) / "adapter_model.safetensors").string();
+}
+
+/// What a program says about the adapter that it trains, without matrices. "": that went well.
+std::string read_trained_adapter(const Program& program, AdapterFile& adapter) {
+  const Result<Asset> asset = find_asset(program, trained_adapter_asset);
+  if (!asset.ok()) return "the program trains no adapter";
+  const std::string_view text(reinterpret_cast<const char*>(asset.value().bytes.data()),
+                              static_cast<size_t>(asset.value().bytes.size()));
+  const char* const end = text.data() + text.size();
+  const auto [behind, error] = std::from_chars(text.data(), end, adapter.alpha);
+  if (error != std::errc())
+    return std::string(trained_adapter_asset) + " of the program is damaged";
+  if (behind != end) adapter.architecture.assign(behind + 1, end);
+  return "";
 }
 
 std::string config_of(const AdapterFile& adapter) {
@@ -143,17 +201,36 @@ std::string gguf_of(const AdapterFile& adapter) {
 }  // namespace
 
 std::string write_adapter(const std::string& path, const AdapterFile& given) {
+  if (const std::string why = wrong_kind(path, !given.architecture.empty()); !why.empty())
+    return why;
+  if (const std::string why = fault_of(given); !why.empty()) return why;
   AdapterFile adapter = given;  // the same adapter gives the same bytes
   std::sort(adapter.matrices.begin(), adapter.matrices.end(),
             [](const AdapterMatrix& a, const AdapterMatrix& b) { return a.name < b.name; });
-  if (fs::path(path).extension() == ".gguf") return write_file(path, gguf_of(adapter));
+  if (is_gguf(path)) return write_file(path, gguf_of(adapter));
   std::error_code error;
   fs::create_directories(path, error);
   if (error) return "the folder cannot be made: " + error.message();
-  const std::string why =
-      write_file((fs::path(path) / "adapter_model.safetensors").string(), safetensors_of(adapter));
+  const std::string why = write_file(weights_of(path), safetensors_of(adapter));
   if (!why.empty()) return why;
   return write_file((fs::path(path) / "adapter_config.json").string(), config_of(adapter));
+}
+
+std::string why_adapter_not_writable(const std::string& path, bool of_gguf) {
+  if (const std::string why = wrong_kind(path, of_gguf); !why.empty()) return why;
+  if (of_gguf) return why_not_begun(path);
+  std::error_code error, none;
+  const bool is_new = fs::create_directories(path, error);
+  if (error) return "the folder cannot be made: " + error.message();
+  const std::string why = why_not_begun(weights_of(path));
+  if (is_new) fs::remove(path, none);
+  return why;
+}
+
+std::string why_adapter_not_writable(const std::string& path, const Module& module) {
+  AdapterFile file;
+  const std::string why = read_trained_adapter(module.program(), file);
+  return why.empty() ? why_adapter_not_writable(path, !file.architecture.empty()) : why;
 }
 
 std::string trained_adapter_text(const AdapterFile& adapter) {
@@ -161,17 +238,9 @@ std::string trained_adapter_text(const AdapterFile& adapter) {
 }
 
 std::string write_trained_adapter(const std::string& path, Module& module) {
-  const Result<Asset> asset = find_asset(module.program(), trained_adapter_asset);
-  if (!asset.ok()) return "the program trains no adapter";
-  const std::string_view text(reinterpret_cast<const char*>(asset.value().bytes.data()),
-                              static_cast<size_t>(asset.value().bytes.size()));
   AdapterFile file;
-  const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data(), end, file.alpha);
-  if (error != std::errc())
-    return std::string(trained_adapter_asset) + " of the program is damaged";
-  if (behind != end) file.architecture.assign(behind + 1, end);
-
+  if (const std::string why = read_trained_adapter(module.program(), file); !why.empty())
+    return why;
   const std::string down_end = ".lora_A.weight", up_end = ".lora_B.weight";
   std::deque<OwnedTensor> values;  // their places do not change
   for (const std::string& name : module.state_names()) {
@@ -184,6 +253,9 @@ std::string write_trained_adapter(const std::string& path, Module& module) {
     if (!down.ok() || !up.ok() || down->sizes.size() != 2 || up->sizes.size() != 2 ||
         down->dtype != DType::f32 || up->dtype != DType::f32)
       return "the program lacks one of the two matrices beside " + matrix;
+    if (down->sizes[0] != up->sizes[1])
+      return "beside " + matrix + " lora_A has the rank " + std::to_string(down->sizes[0]) +
+             ", and lora_B the rank " + std::to_string(up->sizes[1]);
     values.push_back(std::move(*down)), values.push_back(std::move(*up));
     const OwnedTensor &a = values[values.size() - 2], &b = values.back();
     file.matrices.push_back(

@@ -10,6 +10,7 @@
 #include "taper/exporter/llm/text_loss.h"
 #include "taper/exporter/llm/tokenizer_file.h"
 #include "taper/exporter/quantize/in_blocks.h"
+#include "taper/runtime/extension/llm/adapter_file.h"
 #include "taper/runtime/extension/module/module.h"
 #include "taper/tests/exporter/llm/formula_model.h"
 #include "taper/tests/support/throw_message.h"
@@ -307,6 +308,83 @@ TEST(new_adapter, is_trained_by_a_program_with_the_bits_of_eager) {
     const std::vector<float> want = p.to_vector<float>();
     EXPECT_TRUE(std::equal(want.begin(), want.end(), state->data<float>())) << p.name();
   }
+}
+
+// ---- what is not written ----
+
+TEST(adapter_file, refuses_what_readers_would_refuse) {
+  const std::string path = scratch_file("refused.gguf").string();
+  std::filesystem::remove(path);
+  const std::vector<float> n(64, 0.5f);
+  const float* const good = n.data();
+  AdapterFile adapter{8, "llama", {{"a", 2, 4, 3, good, good}, {"b", 1, 4, 3, good, good}}};
+  EXPECT_EQ(write_adapter(path, adapter),
+            "b has the rank 1, and a the rank 2; an adapter has one rank");
+  adapter.matrices[1].rank = 2;
+  EXPECT_EQ(write_adapter(scratch_file("refused").string(), adapter),
+            "a .gguf model needs an adapter in a .gguf file");
+  for (const float wrong : {std::nanf(""), INFINITY}) {
+    std::vector<float> up(6, 1);
+    up[5] = wrong;
+    adapter.matrices[1].up = up.data();
+    EXPECT_EQ(write_adapter(path, adapter),
+              "b has elements that are not finite: the training diverged; train with a lower rate");
+  }
+  adapter.matrices[1].up = good, adapter.alpha = INFINITY;
+  EXPECT_EQ(write_adapter(path, adapter), "alpha is not finite");
+  adapter.alpha = 8, adapter.architecture = "";
+  EXPECT_EQ(write_adapter(path, adapter),
+            "a Hugging Face folder needs an adapter in a folder of PEFT");
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_FALSE(std::filesystem::exists(scratch_file("refused")));
+}
+
+TEST(adapter_file, tries_the_output_and_leaves_nothing) {
+  const std::filesystem::path folder = scratch_file("tried");
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(why_adapter_not_writable(folder.string(), false), "");
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  std::filesystem::create_directories(folder / "peft/adapter_model.safetensors");
+  std::filesystem::create_directory(folder / "a.gguf");
+  EXPECT_EQ(why_adapter_not_writable((folder / "peft").string(), false), "it is a folder");
+  EXPECT_EQ(why_adapter_not_writable((folder / "a.gguf").string(), true), "it is a folder");
+  EXPECT_EQ(why_adapter_not_writable((folder / "none/a.gguf").string(), true),
+            "No such file or directory");
+  const std::filesystem::path b = folder / "b.gguf";
+  EXPECT_EQ(why_adapter_not_writable(b.string(), true), "");
+  EXPECT_FALSE(std::filesystem::exists(b));
+  std::ofstream(b) << "kept";
+  EXPECT_EQ(why_adapter_not_writable(b.string(), true), "");
+  EXPECT_EQ(std::filesystem::file_size(b), 4u);
+}
+
+/// Writes what a program says that it trains: states of these sizes.
+std::string trained_by_a_program(const eager::Dims& down, const eager::Dims& up) {
+  Tensor a = eager::zeros(down), b = eager::zeros(up);
+  a.set_name("m.lora_A.weight"), b.set_name("m.lora_B.weight");
+  Exporter exporter;
+  exporter.method("train_step",
+                  [&](const Tensor& x) {
+                    const eager::NoGrad guard;
+                    a.add_(x), b.add_(x);
+                    return eager::sum(a) + eager::sum(b);
+                  },
+                  {input("x", {1})});
+  exporter.asset(io::text_asset(trained_adapter_asset, "text/plain", "8 llama"));
+  const std::string path = scratch_file("trains.taper").string();
+  exporter.write(path, {.exact = true, .quiet = true});
+  Result<Module> module = Module::load(path);
+  if (!module.ok()) return "not loaded";
+  const float one = 1;
+  std::vector<float> loss(1);
+  if (module->run("train_step", {Input(&one, {1})}, {loss}) != Error::ok) return module->message();
+  return write_trained_adapter(scratch_file("trained.gguf").string(), *module);
+}
+
+TEST(adapter_file, does_not_read_behind_states_of_two_ranks) {
+  EXPECT_EQ(trained_by_a_program({3, 4}, {5, 3}), "");
+  EXPECT_EQ(trained_by_a_program({30, 4}, {5, 2}),
+            "beside m lora_A has the rank 30, and lora_B the rank 2");
 }
 
 // ---- a real model, of 98 MB in 4 bits ----
