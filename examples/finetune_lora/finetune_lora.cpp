@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <sstream>
@@ -17,6 +18,7 @@
 #include "taper/exporter/llm/text_loss.h"
 #include "taper/exporter/llm/tokenizer_file.h"
 #include "taper/exporter/quantize/in_blocks.h"
+#include "taper/runtime/extension/llm/adapter_file.h"
 
 using namespace taper;
 
@@ -35,7 +37,7 @@ class Options {
   double number(const std::string& name) const {
     char* end = nullptr;
     const double value = std::strtod(text(name).c_str(), &end);
-    if (end == text(name).c_str() || *end != '\0')
+    if (end == text(name).c_str() || *end != '\0' || !std::isfinite(value))
       throw ExportError(name + " takes a number, not " + text(name));
     return value;
   }
@@ -65,6 +67,29 @@ std::vector<int64_t> tokens_of(const std::string& model, const std::string& text
   return {ids.begin(), ids.end()};
 }
 
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code none;
+  return std::filesystem::equivalent(a, b, none) ||
+         std::filesystem::weakly_canonical(a, none) == std::filesystem::weakly_canonical(b, none);
+}
+
+/// Throws if the training would end in vain, or its files would replace others.
+void check_written(const std::string& model, const std::string& text, const std::string& adapter,
+                   const std::string& program) {
+  for (const std::string& written : {adapter, program})
+    if (!written.empty() && (same_file(written, model) || same_file(written, text)))
+      throw ExportError(written + ": this is an input file; write to another file");
+  if (!program.empty() && std::filesystem::path(program).extension() != ".taper")
+    throw ExportError("--program " + program + ": the name must end with .taper");
+  const bool of_gguf = std::filesystem::path(model).extension() == ".gguf";
+  if (const std::string why = llm::why_adapter_not_writable(adapter, of_gguf); !why.empty())
+    throw ExportError(adapter + ": " + why);
+}
+
+ExportError diverged(int64_t step) {
+  return ExportError("the training diverged at step " + std::to_string(step) + "; lower --rate");
+}
+
 double perplexity(llm::Decoder& model, const data::Tokens& text) {
   eager::NoGrad guard;
   double sum = 0;
@@ -86,6 +111,7 @@ int main(int argc, char** argv) try {
   const Options options(argc, argv);
   const int64_t context = options.count("--context"), batch = options.count("--batch"),
                 steps = options.count("--steps");
+  check_written(argv[1], argv[2], argv[3], options.text("--program"));
 
   // nine parts of the text are trained, and the tenth shows what the model learns
   const std::vector<int64_t> tokens = tokens_of(argv[1], argv[2]);
@@ -103,6 +129,9 @@ int main(int argc, char** argv) try {
   const llm::Model model = llm::load(argv[1], {.trained = adapter, .stored = [](const Tensor& w) {
                                                  return quantize::in_blocks(w, "q4_0");
                                                }});
+  if (context > model.config.capacity)
+    throw ExportError("--context " + std::to_string(context) + ": the model has " +
+                      std::to_string(model.config.capacity) + " positions");
   optim::AdamW optimizer(adapter->parameters(), {.lr = options.number("--rate")});
   const auto train_step = [&](const Tensor& ids, const Tensor& next) {
     const Tensor loss = llm::text_loss(*model.decoder, ids, next);
@@ -135,6 +164,7 @@ int main(int argc, char** argv) try {
     for (int64_t step = 0; step < steps;)
       for (auto [ids, next] : loader) {
         const double loss = train_step(ids, next).item();
+        if (!std::isfinite(loss)) throw diverged(step + 1);
         progress.set("loss", loss);
         progress.advance();
         if (++step % 10 == 0 || step == steps)
@@ -142,7 +172,9 @@ int main(int argc, char** argv) try {
         if (step == steps) break;
       }
   }
-  std::printf("perplexity after: %.3f\n", perplexity(*model.decoder, rest));
+  const double after = perplexity(*model.decoder, rest);
+  if (!std::isfinite(after)) throw diverged(steps);
+  std::printf("perplexity after: %.3f\n", after);
   adapter->write(argv[3]);
   return 0;
 } catch (const std::exception& e) {
