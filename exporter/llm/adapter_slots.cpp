@@ -5,8 +5,10 @@
 
 #include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/eager.h"
+#include "taper/exporter/io/backends.h"
 #include "taper/exporter/llm/adapter.h"
 #include "taper/runtime/extension/module/mapped_file.h"
+#include "taper/runtime/extension/module/message.h"
 #include "taper/runtime/program/tables.h"
 
 namespace taper::llm {
@@ -14,17 +16,19 @@ namespace {
 
 using Slots = std::map<std::string, OwnedTensor>;
 
-/// Zeros for all slots of a program. A program that cannot be loaded has none: `Module::load` says
-/// why.
+/// Zeros for all slots of a program.
 Slots empty_slots(const std::string& path) {
   MappedFile file;
   std::string why;
-  if (!file.open(path, why)) return {};
+  if (!file.open(path, why)) throw ExportError(why);
+  ErrorInfo info;
+  LoadOptions options;
+  options.backends = io::backends(), options.info = &info;
   const Result<size_t> size = Program::metadata_bytes(file.bytes());
-  if (!size.ok()) return {};
-  std::vector<std::byte> metadata(size.value());
-  const Result<Program> program = Program::load(file.bytes(), default_kernels(), metadata, {});
-  if (!program.ok()) return {};
+  // `load` says better what is wrong
+  std::vector<std::byte> metadata(size.ok() ? size.value() : 64);
+  const Result<Program> program = Program::load(file.bytes(), default_kernels(), metadata, options);
+  if (!program.ok()) throw ExportError(path + ": " + describe(info));
   Slots slots;
   const internal::ProgramView& view = program.value().data().view;
   for (index_t i = 0; i < view.constants.size(); ++i) {

@@ -11,7 +11,7 @@ namespace taper::llm {
 
 /// The slots of a program, for ModuleOptions::slots: with the adapter of this path, or with zeros
 /// if the path is empty. Matrices of a lower rank are filled up with zeros. Empty for a program
-/// without slots. Throws ExportError if an adapter does not fit.
+/// without slots. Throws ExportError if the program cannot be loaded, or an adapter does not fit.
 std::map<std::string, OwnedTensor> adapter_slots(const std::string& program,
                                                  const std::string& adapter);
 

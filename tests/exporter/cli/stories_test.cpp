@@ -10,7 +10,7 @@ namespace taper::cli {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using testing::AllOf, testing::HasSubstr, testing::Not;
 
 const std::string model = tests::test_data("../../examples/stories/stories260K.gguf").string();
 
@@ -133,6 +133,10 @@ TEST(stories, takes_an_adapter_into_the_room_of_a_program) {
               HasSubstr("has the rank 3, and the program has room for 2; export it again with "
                         "--lora-slots 3"));
   EXPECT_THAT(refusal(program, "a=" + adapter), HasSubstr("export it again, with --context"));
+  const std::string damaged = tests::scratch_file("damaged.taper").string();
+  std::ofstream(damaged, std::ios::binary) << content(program).substr(0, 5000);
+  EXPECT_THAT(refusal(damaged, adapter),
+              AllOf(HasSubstr("damaged.taper: "), Not(HasSubstr("has no room"))));
   const std::string none = tests::scratch_file("no_room.taper").string();
   ASSERT_EQ(taper_command("export", model, "-o", none).code, success);
   EXPECT_THAT(refusal(none, adapter), HasSubstr("has no room for an adapter; export it again"));
