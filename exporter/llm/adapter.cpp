@@ -152,11 +152,16 @@ void Adapter::require_kind(bool is_gguf) const {
                                : "a Hugging Face folder needs an adapter in a folder of PEFT"));
 }
 
-void Adapter::require_all_used() const {
+std::string Adapter::unused() const {
   for (const auto& [name, pair] : pairs_)
-    if (!used_.contains(name))
-      throw ExportError("adapter " + path_.string() + ": the model has no product with " + name +
-                        ", or shares it with another part" + remedy);
+    if (!used_.contains(name)) return name;
+  return "";
+}
+
+void Adapter::require_all_used() const {
+  if (const std::string name = unused(); !name.empty())
+    throw ExportError("adapter " + path_.string() + ": the model has no product with " + name +
+                      ", or shares it with another part" + remedy);
 }
 
 }  // namespace taper::llm

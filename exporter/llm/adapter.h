@@ -40,7 +40,9 @@ class Adapter {
   /// What belongs to the matrix of this name in the model's file. Throws ExportError if it does not
   /// fit (out, in).
   LowRank of(const std::string& name, int64_t out, int64_t in);
-  /// Throws ExportError if a part of the adapter belongs to no matrix that was asked for.
+  /// The first matrix of the adapter that nobody asked for; "": there is none.
+  std::string unused() const;
+  /// Throws ExportError if there is an unused matrix.
   void require_all_used() const;
 
  private:

@@ -68,7 +68,9 @@ void fill(Slots& slots, const std::string& path) {
                         "; export it again with --lora-slots " + std::to_string(rank));
     put(of.down, down), put(of.up, up->second);
   }
-  adapter.require_all_used();
+  if (const std::string name = adapter.unused(); !name.empty())
+    throw ExportError("adapter " + path + ": the program has no slot for " + name +
+                      "; slots are in the layers. Export the model again, with --lora");
 }
 
 }  // namespace

@@ -79,6 +79,8 @@ LanguageModel load_program(const fs::path& program, const std::string& path,
 /// A program that `taper export` wrote. It may have room for an adapter.
 LanguageModel load_exported(const std::string& path, const TextModelOptions& options) {
   const AdapterFiles adapters = adapter_files(options.lora);
+  if (!adapters.by_name.empty() && !adapter_slots(path, "").empty())
+    throw ExportError(path + ": a program with slots takes one adapter, without a name");
   if (options.exact || options.context > 0 || !adapters.by_name.empty() || options.before_passes ||
       options.cache_type != CacheType::f32)
     throw ExportError(path +

@@ -83,6 +83,15 @@ TEST(stories, has_equal_texts_with_every_draft) {
   EXPECT_LT(drafted["steps"].get<int>() * 2, static_cast<int>(drafted["ids"].size()));
 }
 
+/// An adapter of the rank 3 for a square matrix of 64 features.
+std::string adapter_of(const std::string& matrix) {
+  const std::vector<float> numbers(192, 0.5f);
+  const float* const n = numbers.data();
+  const std::string path = tests::scratch_file(matrix + ".gguf").string();
+  EXPECT_EQ(llm::write_adapter(path, {6, "llama", {{matrix, 3, 64, 64, n, n}}}), "");
+  return path;
+}
+
 /// An adapter of the rank 3 for the queries and the last products of the first layer.
 std::string random_adapter() {
   std::vector<float> numbers;
@@ -132,7 +141,12 @@ TEST(stories, takes_an_adapter_into_the_room_of_a_program) {
   EXPECT_THAT(refusal(small, adapter),
               HasSubstr("has the rank 3, and the program has room for 2; export it again with "
                         "--lora-slots 3"));
-  EXPECT_THAT(refusal(program, "a=" + adapter), HasSubstr("export it again, with --context"));
+  EXPECT_THAT(refusal(program, "a=" + adapter),
+              HasSubstr("a program with slots takes one adapter, without a name"));
+  EXPECT_THAT(
+      refusal(program, adapter_of("output")),
+      HasSubstr("the program has no slot for output.weight; slots are in the layers. Export "
+                "the model again, with --lora"));
   const std::string damaged = tests::scratch_file("damaged.taper").string();
   std::ofstream(damaged, std::ios::binary) << content(program).substr(0, 5000);
   EXPECT_THAT(refusal(damaged, adapter),
@@ -140,6 +154,7 @@ TEST(stories, takes_an_adapter_into_the_room_of_a_program) {
   const std::string none = tests::scratch_file("no_room.taper").string();
   ASSERT_EQ(taper_command("export", model, "-o", none).code, success);
   EXPECT_THAT(refusal(none, adapter), HasSubstr("has no room for an adapter; export it again"));
+  EXPECT_THAT(refusal(none, "a=" + adapter), HasSubstr("export it again, with --context"));
   EXPECT_THAT(
       taper_command("export", model, "-o", none, "--lora-slots", "2", "--lora", adapter).err,
       HasSubstr("--lora-slots leaves room for an adapter that is given later"));
