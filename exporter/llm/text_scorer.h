@@ -27,9 +27,8 @@ struct TextScorerOptions {
 class TextScorer {
  public:
   /// Of a Hugging Face folder, a .gguf file, or a program (.taper). A program computes as it was
-  /// exported, so it takes no `exact`, no `cache_type` and no
-  /// `lora`. Without its method `forward_all` it
-  /// reads token by token.
+  /// exported, so it takes no `exact` and no `cache_type`. It takes a `lora` if it has slots for
+  /// one (adapter_slots.h). Without its method `forward_all` it reads token by token.
   explicit TextScorer(const std::string& path, const TextScorerOptions& options = {});
   ~TextScorer();
 
