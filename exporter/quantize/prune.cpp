@@ -5,6 +5,7 @@
 #include <cmath>
 #include <list>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "taper/exporter/eager/eager.h"
@@ -109,7 +110,9 @@ class Pruner {
       report_.weights.push_back(prune(layer));
       advance();
     }
-    for (ir::Graph* graph : graphs_) graph->erase_unused_constants();
+    for (ir::Graph* graph : graphs_)
+      ir::for_each_graph(*graph, [](ir::Graph& g) { g.erase_unused_constants(); });
+    note_unknown();
     if (std::ranges::none_of(report_.weights, &PrunedWeight::is_pruned))
       throw ExportError("pruning " + to_text(how_.sparsity) + " sets nothing to zero" + reasons());
     return std::move(report_);
@@ -137,32 +140,44 @@ class Pruner {
 
   // ---- which weights
 
+  /// Constants with the same elements, of all graphs and their bodies. They are one layer.
+  using Tied = std::vector<Weight>;
+
   void find_layers() {
-    std::map<const std::byte*, Layer*> known;  // tied weights are one layer
-    std::set<std::string> used;                // patterns of `exclude`
-    for (const Weight& w : find_weights(graph_)) {
-      Layer layer{w.constant, uses_of(w), w.is_transposed, {}, {}};
-      if (layer.uses.empty()) {
-        leave(*w.constant, w.obstacle.empty() ? "it is only looked up" : w.obstacle);
-        continue;
-      }
-      if (is_excluded(layer, used)) {
-        leave(*w.constant, "it is excluded");
-        continue;
-      }
-      const std::byte* elements = w.constant->payload->bytes.get();
-      if (const auto tied = known.find(elements); tied != known.end()) {
-        Layer& first = *tied->second;
-        if (first.is_transposed == layer.is_transposed &&
-            first.is_convolution() == layer.is_convolution())
-          first.uses.insert(first.uses.end(), layer.uses.begin(), layer.uses.end());
-        continue;
-      }
-      known[elements] = &layers_.emplace_back(std::move(layer));
-    }
+    std::vector<Tied> all;
+    std::map<const std::byte*, size_t> known;
+    for (ir::Graph* graph : graphs_)
+      ir::for_each_graph(*graph, [&](ir::Graph& g) {
+        for (Weight& w : find_weights(g)) {
+          const auto [at, is_new] = known.try_emplace(w.constant->payload->bytes.get(), all.size());
+          if (is_new) all.emplace_back();
+          all[at->second].push_back(std::move(w));
+        }
+      });
+    std::set<std::string> used;  // patterns of `exclude`
+    for (const Tied& tied : all) add_layer(tied, used);
     for (const std::string& pattern : how_.exclude)
       if (!used.contains(pattern))
         throw ExportError("\"" + pattern + "\" excludes no weight of a product or convolution");
+  }
+
+  void add_layer(const Tied& tied, std::set<std::string>& used) {
+    std::optional<Layer> layer;
+    for (const Weight& w : tied) {
+      Layer next{w.constant, uses_of(w), w.is_transposed, {}, {}};
+      if (next.uses.empty()) continue;
+      if (!layer)
+        layer = std::move(next);
+      else if (layer->is_transposed == next.is_transposed &&
+               layer->is_convolution() == next.is_convolution())
+        layer->uses.insert(layer->uses.end(), next.uses.begin(), next.uses.end());
+    }
+    const Weight& first = tied.front();
+    if (!layer)
+      return leave(*first.constant,
+                   first.obstacle.empty() ? "it is only looked up" : first.obstacle);
+    if (is_excluded(*layer, used)) return leave(*layer->weight, "it is excluded");
+    layers_.push_back(std::move(*layer));
   }
 
   static std::vector<Use> uses_of(const Weight& w) {
@@ -248,14 +263,24 @@ class Pruner {
            });
   }
 
+  void note_unknown() {
+    if (unknown_.empty()) return;
+    const std::string& first = unknown_.front();
+    if (unknown_.size() == 1)
+      return report_.notes.push_back(
+          "warning: the input of " + first +
+          " is zero in all of the data, or not reached; its largest elements stayed");
+    report_.notes.push_back(
+        "warning: the inputs of " + std::to_string(unknown_.size()) + " weights, such as " + first +
+        ", are zero in all of the data, or not reached; their largest elements stayed");
+  }
+
   // ---- the zeros
 
   PrunedWeight prune(Layer& layer) {
     const ir::Constant& weight = *layer.weight;
     if (learns() && is_unknown(layer)) {
-      report_.notes.push_back(
-          "warning: the input of " + weight.path +
-          " is zero in all of the data, or not reached; its largest weights stayed");
+      unknown_.push_back(weight.path);
       layer.squares.clear(), layer.hessians.clear();
     }
     Tensor w = ir::tensor_of(weight.payload).to(DType::f32);
@@ -377,6 +402,7 @@ class Pruner {
   const Progress& progress_;
   std::list<Layer> layers_;
   size_t done_ = 0;
+  std::vector<std::string> unknown_;  ///< weights of whose inputs the data say nothing
   PruneReport report_;
 };
 

@@ -56,12 +56,13 @@ struct PruneReport {
   std::vector<std::string> notes;  ///< warnings
 };
 
-/// Prunes the constant weights of linear layers, products with a constant, and convolutions of the
-/// first graph. Other graphs and nodes that share a weight get the same, look-ups too. A
-/// convolution's inputs are (channel, kernel row, kernel column). A row that is no multiple of
-/// `of` ends with a shorter group, of which as large a part stays, rounded up. `wanda` and
-/// `sparsegpt` learn from the examples. Throws ExportError without them, if the pattern is
-/// impossible, if a pattern of `exclude` fits nothing, or if no weight is pruned.
+/// Prunes the constant weights of linear layers, products with a constant, and convolutions of all
+/// graphs. Graphs and nodes that share a weight keep sharing it, look-ups too. A convolution's
+/// inputs are (channel, kernel row, kernel column). A row that is no multiple of `of` ends with a
+/// shorter group, of which as large a part stays, rounded up. `wanda` and `sparsegpt` learn from
+/// the examples, which run the first graph. Where no example reaches a weight, its largest elements
+/// stay, and the report warns. Throws ExportError without examples, if the pattern is impossible,
+/// if a pattern of `exclude` fits nothing, or if no weight is pruned.
 PruneReport prune(const std::vector<ir::Graph*>& graphs, const Pruning& how,
                   const Examples& samples = {}, const Progress& progress = {});
 

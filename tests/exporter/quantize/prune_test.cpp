@@ -219,6 +219,62 @@ TEST(prune, warns_of_inputs_that_say_nothing) {
   }
 }
 
+/// Methods of a program: the second has a weight of its own in the body of a branch, and only looks
+/// up the rows of the first one's weight.
+TEST(prune, reaches_all_graphs_and_their_bodies) {
+  const auto shared = passes::random_payload({8, 16}, 1), own = passes::random_payload({4, 16}, 2);
+  for (const Method method : {Method::magnitude, Method::wanda}) {
+    ir::Payloads payloads;
+    const std::string head = passes::constant("head", shared, payloads),
+                      branch = passes::constant("branch", own, payloads);
+    const auto decode = ir::parse("graph decode\n" + head +
+                                      "input \"i\" = %i: i64[3]\n"
+                                      "%x: f32[3, 16] = embedding(%head, %i, -1, false, false)\n"
+                                      "output \"x\" = %x\n",
+                                  payloads),
+               score = ir::parse("graph score\n" + head +
+                                     "input \"x\" = %x: f32[3, 16]\n"
+                                     "%y: f32[3, 8] = linear(%x, %head, none)\n"
+                                     "output \"y\" = %y\n",
+                                 payloads),
+               choose = ir::parse(
+                   "graph choose\n"
+                   "input \"p\" = %p: bool[]\n"
+                   "input \"x\" = %x: f32[3, 16]\n"
+                   "%y: f32[3, 4] = higher_order::cond(%p, [%x]) {\n"
+                   "graph a\n" +
+                       branch +
+                       "input \"u\" = %u: f32[3, 16]\n"
+                       "%r: f32[3, 4] = linear(%u, %branch, none)\n"
+                       "output \"r\" = %r\n"
+                       "} {\n"
+                       "graph b\n"
+                       "input \"v\" = %v: f32[3, 16]\n"
+                       "%s: f32[3, 4] = slice.Tensor(%v, 1, 0, 4, 1)\n"
+                       "%t: f32[3, 4] = neg(%s)\n"
+                       "output \"r\" = %t\n"
+                       "}\noutput \"y\" = %y\n",
+                   payloads);
+    const PruneReport report =
+        prune({decode.get(), score.get(), choose.get()}, {.method = method},
+              Examples({{Tensor::from(std::vector<int64_t>{1, 5, 2}, {3})}}));
+    ASSERT_EQ(report.weights.size(), 2u);
+    EXPECT_EQ(report.weights[0].zeros, 8 * 8) << name_of(method);
+    EXPECT_EQ(report.weights[1].zeros, 4 * 8);
+    // the example runs none of their products
+    EXPECT_THAT(report.notes,
+                method == Method::magnitude
+                    ? testing::Matcher<std::vector<std::string>>(testing::IsEmpty())
+                    : testing::ElementsAre(testing::HasSubstr(
+                          "the inputs of 2 weights, such as head, are zero in all of the data")));
+    EXPECT_EQ(std::ranges::count(first_constant(*decode), 0.0f), 8 * 8);
+    EXPECT_EQ(decode->constants().front().payload, score->constants().front().payload);
+    const ir::Graph& body = *choose->nodes().front().bodies[0];
+    ASSERT_EQ(body.constants().size(), 1u);
+    EXPECT_EQ(std::ranges::count(first_constant(body), 0.0f), 4 * 8);
+  }
+}
+
 /// An embedding and the head of a model share a weight in f16.
 TEST(prune, gives_tied_weights_the_same_zeros) {
   const auto w = passes::random_payload({8, 16}, 1);
