@@ -104,8 +104,10 @@ void widen_blocks(const Weight& w, const std::shared_ptr<const ir::Payload>& blo
   const eager::Tensor all = eager::arange(rows, DType::i64);
   Value* wide = insert(ops::taper_block_embedding, {graph.add_constant(w.constant->path, blocks),
                                                     graph.add_constant("", ir::payload_of(all))});
-  if (padded_depth > depth)
+  if (padded_depth > depth) {
     wide = insert(ops::slice_Tensor, {wide, Dim(1), Dim(0), Dim(depth), Dim(1)});
+    wide = insert(ops::clone, {wide});  // readers may view a dense weight
+  }
   const std::vector<int64_t>& sizes = w.constant->payload->sizes;
   graph.replace_uses(old, insert(ops::view, {wide, std::vector<Dim>(sizes.begin(), sizes.end())}));
 }

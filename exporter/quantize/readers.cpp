@@ -38,6 +38,14 @@ bool reads_weights(const Operator& op) {
   return std::ranges::find(table, &op) != std::end(table);
 }
 
+/// What a node multiplies with a weight, if that is one of its arguments; nullptr elsewhere.
+const Value* input_of(const Node& node) {
+  if (node.op == &ops::convolution) return ir::Call<ops::convolution>(node).get<"input">();
+  if (node.op == &ops::bmm) return ir::Call<ops::bmm>(node).get<"self">();
+  if (node.op == &ops::baddbmm) return ir::Call<ops::baddbmm>(node).get<"batch1">();
+  return nullptr;
+}
+
 bool widens(const Node& node) {
   return node.op == &ops::_to_copy && node.result()->type.dtype == DType::f32;
 }
@@ -76,9 +84,15 @@ class Search {
   void look_through(const Node& view) {
     refuse("no kernel reads a part or a stack of matrices in blocks");
     for (Node* user : view.result()->users) {
-      if (reads_weights(*user->op)) is_weight_ = true;
+      if (multiplies_with(*user, view.result())) is_weight_ = true;
       if (user->op->category == Category::view) look_through(*user);
     }
+  }
+
+  /// A constant in place of the input is a weight if it has a name: others, such as a grid of
+  /// positions, were computed.
+  bool multiplies_with(const Node& node, const Value* v) const {
+    return reads_weights(*node.op) && (input_of(node) != v || !weight_.constant->path.empty());
   }
 
   void add(Node* node, Value* v, bool is_transposed) {
@@ -104,7 +118,7 @@ class Search {
       if (ir::Call<ops::embedding>(*node).get<"indices">() == v) return refuse("it is an index");
       return keep({node, true}, is_transposed);
     }
-    if (reads_weights(*node->op)) is_weight_ = true;
+    if (multiplies_with(*node, v)) is_weight_ = true;
     refuse(node->op == &ops::convolution ? "no kernel reads weights of convolutions in blocks"
                                          : std::string(name_of(*node->op)) + " reads it as f32");
   }

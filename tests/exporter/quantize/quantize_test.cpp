@@ -289,8 +289,8 @@ TEST(quantize, widens_weights_of_convolutions_if_the_recipe_says_so) {
     const Changed c(m,
                     recipe_of("{\"weights\": \"" + std::string(weights) + "\", \"widen\": true}"),
                     x, 0.2, options);
-    EXPECT_THAT(operators(*c.graph),
-                ElementsAre("taper::block_embedding", "slice.Tensor", "view", "convolution"));
+    EXPECT_THAT(operators(*c.graph), ElementsAre("taper::block_embedding", "slice.Tensor", "clone",
+                                                 "view", "convolution"));
     EXPECT_EQ(c.report.weights[0].padded_to, 32);
     EXPECT_THAT(c.report.weights[0].scheme, HasSubstr(", widened"));
     EXPECT_LT(c.report.weights[0].bytes_after, c.report.weights[0].bytes_before / 3);
@@ -310,8 +310,36 @@ TEST(quantize, widens_what_is_read_both_ways) {
   EXPECT_THAT(refusal(m, int8()), HasSubstr("both as it is and transposed"));
   const Changed c(m, recipe_of(R"({"weights": "int8", "widen": true})"),
                   {random_tensor({3, 16}, 3)}, 0.02);
-  EXPECT_THAT(operators(*c.graph),
-              ElementsAre("taper::block_embedding", "slice.Tensor", "view", "linear", "mm"));
+  EXPECT_THAT(operators(*c.graph), ElementsAre("taper::block_embedding", "slice.Tensor", "clone",
+                                               "view", "linear", "mm"));
+}
+
+/// The zeros that fill up rows do not keep readers from a view of the weight.
+TEST(quantize, widens_what_a_view_merges) {
+  Model m;
+  m.add("w", random_payload({4, 4, 3}, 1));
+  m.nodes =
+      "input \"x\" = %x: f32[1, 5, 16]\n"
+      "%v: f32[1, 16, 3] = view(%w, [1, 16, 3])\n"
+      "%y: f32[1, 5, 3] = bmm(%x, %v)\noutput \"y\" = %y\n";
+  const Changed c(m, recipe_of(R"({"weights": "int8", "widen": true})"),
+                  {random_tensor({1, 5, 16}, 3)}, 0.02);
+  EXPECT_THAT(operators(*c.graph), ElementsAre("taper::block_embedding", "slice.Tensor", "clone",
+                                               "view", "view", "bmm"));
+}
+
+/// The positions of affine_grid, which no one trained, stand where other products have their input.
+TEST(quantize, leaves_computed_inputs_of_products) {
+  Model m;
+  m.add("grid", random_payload({4, 4, 8}, 1));
+  m.constants.replace(m.constants.find("\"grid\""), 6, "\"\"");  // it has no name
+  m.nodes =
+      "input \"t\" = %t: f32[1, 8, 2]\n"
+      "%v: f32[1, 16, 8] = view(%grid, [1, 16, 8])\n"
+      "%y: f32[1, 16, 2] = bmm(%v, %t)\noutput \"y\" = %y\n";
+  for (const Recipe& recipe :
+       {recipe_of(R"({"weights": "int8", "widen": true})"), recipe_of("\"f8_e4m3fn\"")})
+    EXPECT_THAT(refusal(m, recipe), HasSubstr("no weights of products"));
 }
 
 TEST(quantize, leaves_adapters_as_they_are) {
