@@ -33,9 +33,15 @@ const Input& only_input(const std::vector<Input>& inputs, const path& file) {
                     "; give a .safetensors file with a tensor for each");
 }
 
-/// Whether the inputs are those of a language model: tokens, and the position of the first one.
+/// Whether the inputs are those of a language model: tokens, the position of the first one, and
+/// perhaps the row of the caches and the adapter of each text.
 bool take_tokens(const std::vector<Input>& inputs) {
-  return inputs.size() == 2 && inputs[0].name == "ids" && inputs[1].name == "start";
+  std::vector<std::string> names;
+  for (const Input& input : inputs) names.push_back(input.name);
+  std::vector<std::string> wanted = {"ids", "start"};
+  for (const char* more : {"rows", "adapters"})
+    if (std::ranges::find(names, more) != names.end()) wanted.emplace_back(more);
+  return names == wanted;
 }
 
 /// Row-major bytes of [begin, end) along the first dimension, with other sizes.
@@ -110,10 +116,12 @@ std::vector<Tensor> cut(io::Array array, const Input& input, const path& file) {
   return Cutter(array, input, file).run();
 }
 
-/// A language model begins each text at position 0.
-std::vector<Tensor> text_call(Tensor ids) {
-  const Tensor starts = eager::zeros({ids.size(0)}, DType::i64);
-  return {std::move(ids), starts};
+/// A language model begins each text at position 0. It takes the first row of its caches, and the
+/// first adapter.
+std::vector<Tensor> text_call(const Tensor& ids, const std::vector<Input>& inputs) {
+  std::vector<Tensor> call(inputs.size(), eager::zeros({ids.size(0)}, DType::i64));
+  call[0] = ids;
+  return call;
 }
 
 /// Reads the calls of files.
@@ -148,8 +156,8 @@ class Reader {
     const bool texts = take_tokens(inputs_);
     const Input& input = texts ? inputs_[0] : only_input(inputs_, file);
     Calls calls;
-    for (Tensor& t : cut(array, input, file))
-      calls.push_back(texts ? text_call(std::move(t)) : std::vector{std::move(t)});
+    for (const Tensor& t : cut(array, input, file))
+      calls.push_back(texts ? text_call(t, inputs_) : std::vector{t});
     return calls;
   }
 
@@ -204,14 +212,20 @@ class Reader {
 #ifdef TAPER_HAS_TEXT_MODELS
     const llm::Tokenizer tokenizer = llm::read_tokenizer(options_.language_model);
     const io::Bytes bytes = io::read_file(file);
-    const std::vector<llm::TokenId> ids =
-        tokenizer.encode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const size_t own = tokenizer.encode(text, {.add_special_tokens = false}).size();
+    if (own < 2)
+      throw ExportError(file.string() + ": the text has " +
+                        io::counted(static_cast<int64_t>(own), "token") +
+                        ", which teaches nothing; give a text like those that the model will get");
+    const std::vector<llm::TokenId> ids = tokenizer.encode(text);
     Calls calls;
     for (size_t at = 0; at < ids.size(); at += options_.window) {
       const size_t end = std::min(ids.size(), at + options_.window);
       const std::vector<int64_t> window(ids.begin() + static_cast<std::ptrdiff_t>(at),
                                         ids.begin() + static_cast<std::ptrdiff_t>(end));
-      calls.push_back(text_call(Tensor::from(window, {1, static_cast<int64_t>(end - at)})));
+      calls.push_back(
+          text_call(Tensor::from(window, {1, static_cast<int64_t>(end - at)}), inputs_));
     }
     return calls;
 #else

@@ -33,8 +33,9 @@ struct CalibrationOptions {
 /// An array may have the sizes of the input, one dimension more in front, or none for a batch of
 /// one. If its first extent is a multiple of the input's, it is cut into batches. A batch of free
 /// size gets up to 32 examples. Integers may have another width than the input. A language model
-/// needs no positions: each text begins at 0. Pictures are read when they are needed.
-/// Throws ExportError for a path without examples, and for tensors that do not fit.
+/// needs no positions: each text begins at 0. Texts take row 0 of the caches, and adapter 0.
+/// Pictures are read when they are needed. Throws ExportError for a path without examples, for a
+/// text of less than two tokens, and for tensors that do not fit.
 quantize::Examples read_calibration(const std::filesystem::path& path,
                                     const std::vector<Callable::Input>& inputs,
                                     const CalibrationOptions& options = {});

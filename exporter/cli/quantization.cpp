@@ -68,6 +68,7 @@ struct Quantization::Parts {
   std::optional<AccuracyGoal> goal;
   std::optional<ProgramMeter> meter;  ///< of the goal
   ExportOptions exported;             ///< how the program is written
+  std::string data_warning;           ///< about the calibration data; "": there is none
   quantize::PruneReport prune_report;
   quantize::Report report;
   std::ostringstream static_report, search_report, static_page;
@@ -84,13 +85,22 @@ struct Quantization::Parts {
     report = quantize::quantize(graphs, *recipe, options);
   }
 
-  quantize::Examples examples_for(const ir::Graph& graph) const {
+  quantize::Examples examples_for(const ir::Graph& graph) {
     CalibrationOptions options = data_options(graph);
     options.most = static_cast<size_t>(choice.samples);
-    return read_calibration(choice.calibrate, inputs_of(graph), options);
+    quantize::Examples examples = read_calibration(choice.calibrate, inputs_of(graph), options);
+    if (std::filesystem::path(choice.calibrate).extension() == ".txt" && examples.count == 1)
+      warn_of_short_text(examples.at(0).at(0).numel().value(), options.window);
+    return examples;
   }
 
-  quantize::Examples varied_examples_for(const ir::Graph& graph) const {
+  void warn_of_short_text(int64_t tokens, size_t window) {
+    if (tokens >= static_cast<int64_t>(window)) return;
+    data_warning = "warning: " + choice.calibrate + " has only " + io::counted(tokens, "token") +
+                   "; the model learns little below " + std::to_string(window);
+  }
+
+  quantize::Examples varied_examples_for(const ir::Graph& graph) {
     quantize::Examples examples = examples_for(graph);
     require_variety(examples);
     return examples;
@@ -309,6 +319,7 @@ void Quantization::add_to(ExportOptions& options, Stages& stages) {
 }
 
 void Quantization::print(std::ostream& out, bool all) const {
+  if (!parts_->data_warning.empty()) out << "  " << io::printable(parts_->data_warning) << '\n';
   if (parts_->pruning && all) out << parts_->prune_report;
   if (parts_->pruning && !all) quantize::print_sum(out, parts_->prune_report);
   if (!parts_->recipe) return;

@@ -119,6 +119,20 @@ TEST(calibration_data, begins_texts_of_a_language_model_at_position_0) {
   ASSERT_EQ(examples.count, 2u);
   EXPECT_EQ(examples.at(1)[0].to_vector<int64_t>(), (std::vector<int64_t>{0, 0, 300, 0, 0}));
   EXPECT_EQ(examples.at(1)[1].to_vector<int64_t>(), (std::vector<int64_t>{0}));
+  // caches of several texts, and adapters to choose among
+  const Inputs chosen = inputs_of_text(
+      "symbol n in [1, 64]\ninput \"ids\" = %ids: i64[1, n]\ninput \"start\" = %start: i64[1]\n"
+      "input \"rows\" = %rows: i64[1]\ninput \"adapters\" = %adapters: i64[1]\n"
+      "bind n = extent 1 of input 0\n%x: i64[1, n] = alias(%ids)\n");
+  EXPECT_THAT(sizes_of(read_calibration(file, chosen, {.most = 1})),
+              ElementsAre("(1, 5)", "(1)", "(1)", "(1)"));
+  EXPECT_EQ(read_calibration(file, chosen).at(1)[3].to_vector<int64_t>(),
+            (std::vector<int64_t>{0}));
+  const Inputs other = inputs_of_text(
+      "symbol n in [1, 64]\ninput \"ids\" = %ids: i64[1, n]\ninput \"start\" = %start: i64[1]\n"
+      "input \"mask\" = %mask: i64[1]\n"
+      "bind n = extent 1 of input 0\n%x: i64[1, n] = alias(%ids)\n");
+  EXPECT_EXPORT_ERROR(read_calibration(file, other), "the model takes 3 inputs");
   const Inputs pictures = inputs_of_text(free_batch);
   std::ofstream(file.parent_path() / "story.txt") << "once";
   EXPECT_EXPORT_ERROR(read_calibration(file.parent_path() / "story.txt", pictures),

@@ -237,6 +237,29 @@ TEST(taper_quantize, learns_from_a_text) {
   const Outcome none = taper_command("quantize", folder.string(), "--recipe", "int4-g32", "-o",
                                      scratch("m.taper"), "--calibrate", text);
   EXPECT_THAT(none.err, HasSubstr("it has no tokenizer"));
+  // caches of several texts
+  const Outcome rows = taper_command("export", model, "--recipe", "int4-g32", "--parallel", "3",
+                                     "-o", scratch("m.taper"), "--calibrate", text);
+  EXPECT_EQ(rows.code, success) << rows.err;
+  EXPECT_THAT(rows.out, testing::Not(HasSubstr("warning: " + text)));
+}
+
+TEST(taper_quantize, refuses_texts_that_say_nothing) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/qwen2");
+  const std::string model = with_tokenizer(folder), text = scratch("short.txt");
+  const auto of_text = [&](const std::string& content, auto... options) {
+    std::ofstream(text) << content;
+    return taper_command("export", model, "-o", scratch("m.taper"), "--calibrate", text,
+                         options...);
+  };
+  for (const char* content : {"", "x"})
+    for (const auto& [option, value] :
+         {std::pair("--prune", "wanda"), std::pair("--recipe", "int4-g32")})
+      EXPECT_THAT(of_text(content, option, value).err, HasSubstr("which teaches nothing"))
+          << option << " " << content;
+  const Outcome few = of_text("Once upon a time", "--prune", "wanda");
+  EXPECT_EQ(few.code, success) << few.err;
+  EXPECT_THAT(few.out, HasSubstr("short.txt has only 16 tokens; the model learns little below"));
 }
 
 /// The first digits of the test set of MNIST, with their labels.
