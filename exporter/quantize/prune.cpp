@@ -54,24 +54,38 @@ struct Layer {
   }
 };
 
-/// The inputs of each result of a convolution as rows (results, depth of all groups).
-Tensor patches_of(const Node& node, const std::vector<int64_t>& weight_sizes, const Tensor& x) {
+/// The inputs of each result of a convolution of a line, a picture or a volume, as rows
+/// (results, depth of all groups).
+Tensor patches_of(const Node& node, const std::vector<int64_t>& weight_sizes, Tensor x) {
   const ir::Call<ops::convolution> call(node);
-  const bool is_line = x.rank() == 3;
-  const auto each = [&](const std::vector<Dim>& list, int64_t of_row) {
-    eager::Ints ints;
-    if (is_line) ints.push_back(of_row);
-    for (const Dim& d : list) ints.push_back(d.value());
-    if (ints.size() == 1) ints.push_back(ints[0]);
-    return ints;
+  const size_t dims = weight_sizes.size() - 2;
+  // lines are pictures with one row, and pictures are volumes with one plane
+  const auto of_volume = [&](const auto& list, int64_t missing) {
+    std::array<int64_t, 3> three = {missing, missing, missing};
+    for (size_t d = 0; d < dims; ++d)
+      three[3 - dims + d] = Dim(list[list.size() == 1 ? 0 : d]).value();
+    return three;
   };
-  eager::Ints kernel;
-  if (is_line) kernel.push_back(1);
-  for (size_t d = 2; d < weight_sizes.size(); ++d) kernel.push_back(weight_sizes[d]);
-  const Tensor columns = eager::call<ops::im2col>(
-      node.location, is_line ? x.unsqueeze(2) : x, kernel, each(call.get<"dilation">(), 1),
-      each(call.get<"padding">(), 0), each(call.get<"stride">(), 1));
-  return columns.permute({0, 2, 1}).contiguous().reshape({-1, columns.size(1)});
+  const auto kernel = of_volume(std::vector(weight_sizes.begin() + 2, weight_sizes.end()), 1),
+             dilation = of_volume(call.get<"dilation">(), 1),
+             padding = of_volume(call.get<"padding">(), 0),
+             stride = of_volume(call.get<"stride">(), 1);
+  for (size_t d = dims; d < 3; ++d) x = x.unsqueeze(2);
+  x = eager::constant_pad_nd(x, {0, 0, 0, 0, padding[0], padding[0]});
+  const int64_t begins = x.size(2).value() - dilation[0] * (kernel[0] - 1);
+  std::vector<Tensor> planes;  // of all patches: (result plane, channel, 1, elements, results)
+  for (int64_t k = 0; k < kernel[0]; ++k) {
+    const int64_t begin = k * dilation[0];
+    const Tensor plane = x.slice(2, begin, begin + begins, stride[0]).permute({0, 2, 1, 3, 4});
+    const Tensor columns = eager::call<ops::im2col>(
+        node.location, plane.contiguous().reshape({-1, x.size(1), x.size(3), x.size(4)}),
+        eager::Ints{kernel[1], kernel[2]}, eager::Ints{dilation[1], dilation[2]},
+        eager::Ints{padding[1], padding[2]}, eager::Ints{stride[1], stride[2]});
+    planes.push_back(
+        columns.reshape({columns.size(0), x.size(1), 1, kernel[1] * kernel[2], columns.size(2)}));
+  }
+  const int64_t depth = x.size(1).value() * kernel[0] * kernel[1] * kernel[2];
+  return eager::cat(planes, 2).permute({0, 4, 1, 2, 3}).contiguous().reshape({-1, depth});
 }
 
 /// The convolutions that read a weight, if nothing else does. A weight in f16 is widened before.

@@ -317,5 +317,63 @@ TEST(prune, takes_the_groups_of_convolutions) {
   }
 }
 
+/// A convolution of two channels with 16 weights.
+struct Convolution {
+  std::vector<int64_t> w_sizes, x_sizes;
+  std::string x_type, y_type, arguments;  ///< arguments: stride, padding, dilation
+
+  std::unique_ptr<ir::Graph> graph(const std::vector<float>& w) const {
+    ir::Payloads payloads;
+    const std::string constant =
+        passes::constant("w", ir::payload_of(Tensor::from(w, w_sizes)), payloads);
+    return ir::parse("graph f\n" + constant + "input \"x\" = %x: " + x_type + "\n%y: " + y_type +
+                         " = convolution(%x, %w, none, " + arguments + ", 1)\noutput \"y\" = %y\n",
+                     payloads);
+  }
+  /// What Wanda has to sum: with one weight of 1 beside zeros, the results are this weight's
+  /// inputs.
+  std::vector<float> norms(const Tensor& x) const {
+    std::vector<float> norms;
+    for (size_t i = 0; i < 16; ++i) {
+      std::vector<float> one(16, 0);
+      one[i] = 1;
+      double sum = 0;
+      for (const float y : passes::run(*graph(one), {x})) sum += static_cast<double>(y) * y;
+      norms.push_back(static_cast<float>(std::sqrt(sum)));
+    }
+    return norms;
+  }
+};
+
+TEST(prune, learns_from_the_inputs_of_lines_pictures_and_volumes) {
+  const Convolution line{
+      {1, 2, 8}, {2, 2, 20}, "f32[2, 2, 20]", "f32[2, 1, 5]", "[2], [1], [2], false, [0]"},
+      picture{{1, 2, 2, 4},
+              {2, 2, 5, 6},
+              "f32[2, 2, 5, 6]",
+              "f32[2, 1, 4, 3]",
+              "[1, 2], [0, 1], [1, 1], false, [0, 0]"},
+      volume{{1, 2, 2, 2, 2},
+             {2, 2, 5, 3, 4},
+             "f32[2, 2, 5, 3, 4]",
+             "f32[2, 1, 3, 2, 5]",
+             "[2, 1, 1], [1, 0, 1], [2, 1, 1], false, [0, 0, 0]"};
+  for (const Convolution& c : {line, picture, volume}) {
+    const Tensor x = passes::random_tensor(c.x_sizes, 5);
+    const Examples examples({{x}});
+    const std::vector<float> norms = c.norms(x);
+    std::vector<float> sorted = norms;
+    std::ranges::sort(sorted);
+    const auto graph = c.graph(std::vector<float>(16, 1));
+    prune({graph.get()}, {.method = Method::wanda, .sparsity = {.part = .5}}, examples);
+    const std::vector<float> pruned = first_constant(*graph);
+    for (size_t i = 0; i < 16; ++i)
+      EXPECT_EQ(pruned[i] != 0, norms[i] >= sorted[8]) << c.x_type << " " << i;
+    const auto whole = c.graph(std::vector<float>(16, 1));
+    const PruneReport report = prune({whole.get()}, {.method = Method::sparsegpt}, examples);
+    EXPECT_EQ(report.weights[0].zeros, 8) << c.x_type;
+  }
+}
+
 }  // namespace
 }  // namespace taper::quantize
