@@ -178,6 +178,7 @@ struct Quantization::Parts {
       return;
     }
     goal = parse_goal(choice.target);
+    goal->goal.is_pruned = pruning.has_value();
     if (goal->metric != quantize::Metric::other && choice.evaluate.empty() &&
         choice.calibrate.empty())
       throw UsageError("--evaluate", goal->metric_name() + " is measured on data; name them");

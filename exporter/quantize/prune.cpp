@@ -11,9 +11,9 @@
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/ir/boxing.h"
-#include "taper/exporter/ir/call.h"
 #include "taper/exporter/quantize/calibration.h"
 #include "taper/exporter/quantize/gptq.h"
+#include "taper/exporter/quantize/prune_layers.h"
 #include "taper/exporter/quantize/readers.h"
 #include "taper/exporter/quantize/static/pattern.h"
 #include "taper/exporter/quantize/static/run_examples.h"
@@ -32,82 +32,6 @@ constexpr int neighbours = 128;
 /// Half of usual weights keep 10 dB.
 constexpr double least_db = 3;
 
-/// A node that multiplies with a weight.
-struct Use {
-  const Node* node;
-  const Value* input;
-};
-
-/// A weight that is pruned.
-struct Layer {
-  const ir::Constant* weight;
-  std::vector<Use> uses;
-  bool is_transposed;  ///< stored as (in, out)
-  // what is learned of the groups of a convolution, or of a product
-  std::vector<Hessian> hessians;            ///< for SparseGPT
-  std::vector<std::vector<float>> squares;  ///< for Wanda: the sums over each input
-
-  bool is_convolution() const { return uses.front().node->op == &ops::convolution; }
-  int64_t groups() const {
-    if (!is_convolution()) return 1;
-    return ir::Call<ops::convolution>(*uses.front().node).get<"groups">().value();
-  }
-};
-
-/// The inputs of each result of a convolution of a line, a picture or a volume, as rows
-/// (results, depth of all groups).
-Tensor patches_of(const Node& node, const std::vector<int64_t>& weight_sizes, Tensor x) {
-  const ir::Call<ops::convolution> call(node);
-  const size_t dims = weight_sizes.size() - 2;
-  // lines are pictures with one row, and pictures are volumes with one plane
-  const auto of_volume = [&](const auto& list, int64_t missing) {
-    std::array<int64_t, 3> three = {missing, missing, missing};
-    for (size_t d = 0; d < dims; ++d)
-      three[3 - dims + d] = Dim(list[list.size() == 1 ? 0 : d]).value();
-    return three;
-  };
-  const auto kernel = of_volume(std::vector(weight_sizes.begin() + 2, weight_sizes.end()), 1),
-             dilation = of_volume(call.get<"dilation">(), 1),
-             padding = of_volume(call.get<"padding">(), 0),
-             stride = of_volume(call.get<"stride">(), 1);
-  for (size_t d = dims; d < 3; ++d) x = x.unsqueeze(2);
-  x = eager::constant_pad_nd(x, {0, 0, 0, 0, padding[0], padding[0]});
-  const int64_t begins = x.size(2).value() - dilation[0] * (kernel[0] - 1);
-  std::vector<Tensor> planes;  // of all patches: (result plane, channel, 1, elements, results)
-  for (int64_t k = 0; k < kernel[0]; ++k) {
-    const int64_t begin = k * dilation[0];
-    const Tensor plane = x.slice(2, begin, begin + begins, stride[0]).permute({0, 2, 1, 3, 4});
-    const Tensor columns = eager::call<ops::im2col>(
-        node.location, plane.contiguous().reshape({-1, x.size(1), x.size(3), x.size(4)}),
-        eager::Ints{kernel[1], kernel[2]}, eager::Ints{dilation[1], dilation[2]},
-        eager::Ints{padding[1], padding[2]}, eager::Ints{stride[1], stride[2]});
-    planes.push_back(
-        columns.reshape({columns.size(0), x.size(1), 1, kernel[1] * kernel[2], columns.size(2)}));
-  }
-  const int64_t depth = x.size(1).value() * kernel[0] * kernel[1] * kernel[2];
-  return eager::cat(planes, 2).permute({0, 4, 1, 2, 3}).contiguous().reshape({-1, depth});
-}
-
-/// The convolutions that read a weight, if nothing else does. A weight in f16 is widened before.
-std::vector<Use> convolutions_of(const Value* weight) {
-  std::vector<Use> uses;
-  for (const Node* user : weight->users) {
-    if (user->op == &ops::_to_copy) {
-      const std::vector<Use> widened = convolutions_of(user->result());
-      if (widened.empty()) return {};
-      uses.insert(uses.end(), widened.begin(), widened.end());
-      continue;
-    }
-    if (user->op != &ops::convolution) return {};
-    const ir::Call<ops::convolution> call(*user);
-    if (call.get<"weight">() != weight || call.get<"input">() == weight ||
-        call.get<"transposed">() || call.get<"input">()->type.dtype != DType::f32)
-      return {};
-    uses.push_back({user, call.get<"input">()});
-  }
-  return uses;
-}
-
 class Pruner {
  public:
   Pruner(const std::vector<ir::Graph*>& graphs, const Pruning& how, const Examples& samples,
@@ -120,7 +44,7 @@ class Pruner {
     find_layers();
     if (layers_.empty()) throw ExportError("there is no constant weight to prune" + reasons());
     if (learns()) learn();
-    for (Layer& layer : layers_) {
+    for (PrunedLayer& layer : layers_) {
       report_.weights.push_back(prune(layer));
       advance();
     }
@@ -176,9 +100,9 @@ class Pruner {
   }
 
   void add_layer(const Tied& tied, std::set<std::string>& used) {
-    std::optional<Layer> layer;
+    std::optional<PrunedLayer> layer;
     for (const Weight& w : tied) {
-      Layer next{w.constant, uses_of(w), w.is_transposed, {}, {}};
+      PrunedLayer next = layer_of(w, learns());
       if (next.uses.empty()) continue;
       if (!layer)
         layer = std::move(next);
@@ -186,31 +110,16 @@ class Pruner {
                layer->is_convolution() == next.is_convolution())
         layer->uses.insert(layer->uses.end(), next.uses.begin(), next.uses.end());
     }
-    const Weight& first = tied.front();
-    if (!layer)
-      return leave(*first.constant,
-                   first.obstacle.empty() ? "it is only looked up" : first.obstacle);
+    if (!layer) return leave(*tied.front().constant, reason_to_leave(tied.front()));
     if (is_excluded(*layer, used)) return leave(*layer->weight, "it is excluded");
     layers_.push_back(std::move(*layer));
   }
 
-  static std::vector<Use> uses_of(const Weight& w) {
-    if (is_of_adapter(*w.constant) || w.constant->payload->layout != Layout::dense) return {};
-    std::vector<Use> uses;
-    if (w.obstacle.empty()) {
-      for (const Reader& r : w.readers)
-        if (!r.is_look_up) uses.push_back({r.node, r.input()});
-    } else if (!w.graph->is_returned(w.constant->value.get())) {
-      uses = convolutions_of(w.constant->value.get());
-    }
-    return uses;
-  }
-
-  bool is_excluded(const Layer& layer, std::set<std::string>& used) const {
+  bool is_excluded(const PrunedLayer& layer, std::set<std::string>& used) const {
     bool excluded = false;
     for (const std::string& pattern : how_.exclude)
       if (matches(pattern, layer.weight->path) ||
-          std::ranges::any_of(layer.uses, [&](const Use& use) {
+          std::ranges::any_of(layer.uses, [&](const PrunedLayer::Use& use) {
             return matches(pattern, use.node->module) || matches(pattern, name_of(*use.node->op));
           }))
         used.insert(pattern), excluded = true;
@@ -230,9 +139,10 @@ class Pruner {
   // ---- what is learned
 
   void learn() {
-    std::multimap<const Value*, std::pair<Layer*, const Node*>> readers;
-    for (Layer& layer : layers_)
-      for (const Use& use : layer.uses) readers.emplace(use.input, std::pair(&layer, use.node));
+    std::multimap<const Value*, std::pair<PrunedLayer*, const Node*>> readers;
+    for (PrunedLayer& layer : layers_)
+      for (const PrunedLayer::Use& use : layer.uses)
+        readers.emplace(use.input, std::pair(&layer, use.node));
     for (size_t i = 0; i < samples_.count; ++i) {
       run_example(graph_, samples_, i, [&](const Value& v, const Tensor& x) {
         for (auto [at, end] = readers.equal_range(&v); at != end; ++at)
@@ -241,7 +151,7 @@ class Pruner {
       advance();
     }
   }
-  void add(Layer& layer, const Node& node, const Tensor& x) const {
+  void add(PrunedLayer& layer, const Node& node, const Tensor& x) const {
     const eager::NoGrad guard;
     const Tensor rows = layer.is_convolution() ? patches_of(node, layer.weight->payload->sizes, x)
                                                : x.contiguous().reshape({-1, x.size(-1)});
@@ -251,7 +161,7 @@ class Pruner {
       add_group(layer, static_cast<size_t>(g), node,
                 rows.slice(1, g * depth, (g + 1) * depth).contiguous());
   }
-  void add_group(Layer& layer, size_t g, const Node& node, const Tensor& rows) const {
+  void add_group(PrunedLayer& layer, size_t g, const Node& node, const Tensor& rows) const {
     const bool whole = how_.method == Pruning::Method::sparsegpt;
     const std::vector<float> sums =
         (whole ? eager::mm(rows.t(), rows) : eager::sum(rows * rows, {0})).to_vector<float>();
@@ -268,7 +178,7 @@ class Pruner {
   }
 
   /// Whether the data say nothing about any input of a layer.
-  static bool is_unknown(const Layer& layer) {
+  static bool is_unknown(const PrunedLayer& layer) {
     const auto is_zero = [](float x) { return x == 0; };
     return std::ranges::all_of(layer.squares,
                                [&](const auto& s) { return std::ranges::all_of(s, is_zero); }) &&
@@ -291,15 +201,16 @@ class Pruner {
 
   // ---- the zeros
 
-  PrunedWeight prune(Layer& layer) {
+  PrunedWeight prune(PrunedLayer& layer) {
     const ir::Constant& weight = *layer.weight;
     if (learns() && is_unknown(layer)) {
       unknown_.push_back(weight.path);
       layer.squares.clear(), layer.hessians.clear();
     }
     Tensor w = ir::tensor_of(weight.payload).to(DType::f32);
-    if (layer.is_transposed) w = w.t();
-    Matrix before{w.size(0).value(), 0, w.contiguous().to_vector<float>()};
+    if (layer.is_transposed) w = w.transpose(-2, -1);
+    const int64_t rows = w.size(0).value() * (layer.matrices > 0 ? w.size(1).value() : 1);
+    Matrix before{rows, 0, w.contiguous().to_vector<float>()};
     if (before.elements.empty()) return unchanged(weight, "it has no elements");
     before.depth = static_cast<int64_t>(before.elements.size()) / before.rows;
     if (!std::ranges::all_of(before.elements, [](float x) { return std::isfinite(x); }))
@@ -327,7 +238,7 @@ class Pruner {
   }
 
   /// Of the results. What Wanda learns tells them if inputs are not correlated.
-  static void add_output(const Layer& layer, const Matrix& before, const Matrix& after,
+  static void add_output(const PrunedLayer& layer, const Matrix& before, const Matrix& after,
                          Measure& m) {
     const size_t groups = std::max(layer.squares.size(), layer.hessians.size());
     const size_t part = groups == 0 ? 0 : before.elements.size() / groups;
@@ -346,9 +257,10 @@ class Pruner {
     }
   }
 
-  /// Each group of a convolution has inputs of its own.
-  void prune(const Layer& layer, Matrix& w) const {
-    const size_t groups = std::max({size_t{1}, layer.squares.size(), layer.hessians.size()});
+  /// Each group of a convolution has inputs of its own, and so has each matrix of a stack.
+  void prune(const PrunedLayer& layer, Matrix& w) const {
+    const size_t groups = std::max({size_t{1}, static_cast<size_t>(layer.matrices),
+                                    layer.squares.size(), layer.hessians.size()});
     const int64_t rows = w.rows / static_cast<int64_t>(groups);
     const size_t part = w.elements.size() / groups;
     for (size_t g = 0; g < groups; ++g) {
@@ -388,12 +300,12 @@ class Pruner {
   }
 
   /// `like` is the weight as f32, with outputs first.
-  static std::shared_ptr<const ir::Payload> payload_of(const Layer& layer, const Matrix& w,
+  static std::shared_ptr<const ir::Payload> payload_of(const PrunedLayer& layer, const Matrix& w,
                                                        const Tensor& like) {
     std::vector<int64_t> sizes;
     for (const Dim& d : like.sizes()) sizes.push_back(d.value());
     Tensor made = Tensor::from(w.elements, sizes);
-    if (layer.is_transposed) made = made.t().contiguous();
+    if (layer.is_transposed) made = made.transpose(-2, -1).contiguous();
     return ir::payload_of(made.to(layer.weight->payload->dtype));
   }
 
@@ -414,7 +326,7 @@ class Pruner {
   const Pruning& how_;
   const Examples& samples_;
   const Progress& progress_;
-  std::list<Layer> layers_;
+  std::list<PrunedLayer> layers_;
   size_t done_ = 0;
   std::vector<std::string> unknown_;  ///< weights of whose inputs the data say nothing
   PruneReport report_;

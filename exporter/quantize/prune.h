@@ -57,12 +57,13 @@ struct PruneReport {
 };
 
 /// Prunes the constant weights of linear layers, products with a constant, and convolutions of all
-/// graphs. Graphs and nodes that share a weight keep sharing it, look-ups too. A convolution's
-/// inputs are (channel, kernel row, kernel column). A row that is no multiple of `of` ends with a
-/// shorter group, of which as large a part stays, rounded up. `wanda` and `sparsegpt` learn from
-/// the examples, which run the first graph. Where no example reaches a weight, its largest elements
-/// stay, and the report warns. Throws ExportError without examples, if the pattern is impossible,
-/// if a pattern of `exclude` fits nothing, or if no weight is pruned.
+/// graphs, and by magnitude stacks of matrices, as those of experts. Graphs and nodes that share a
+/// weight keep sharing it, look-ups too. A convolution's inputs are (channel, kernel row, kernel
+/// column). A row that is no multiple of `of` ends with a shorter group, of which as large a part
+/// stays, rounded up. `wanda` and `sparsegpt` learn from the examples, which run the first graph.
+/// Where no example reaches a weight, its largest elements stay, and the report warns. Throws
+/// ExportError without examples, if the pattern is impossible, if a pattern of `exclude` fits
+/// nothing, or if no weight is pruned.
 PruneReport prune(const std::vector<ir::Graph*>& graphs, const Pruning& how,
                   const Examples& samples = {}, const Progress& progress = {});
 

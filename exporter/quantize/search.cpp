@@ -59,7 +59,9 @@ class Search {
     if (goal_.is_met_by(metric)) return;
     std::ostringstream text;
     text << "the model reaches " << metric
-         << " before it is quantized, so nothing meets the goal of "
+         << (goal_.is_pruned
+                 ? " after pruning, before it is quantized, so nothing meets the goal of "
+                 : " before it is quantized, so nothing meets the goal of ")
          << (goal_.at_most ? "at most " : "at least ") << goal_.bound;
     throw ExportError(text.str());
   }

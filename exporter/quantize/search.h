@@ -27,7 +27,8 @@ struct Score {
 
 struct Goal {
   double bound = 0;
-  bool at_most = false;  ///< smaller is better, as of a perplexity
+  bool at_most = false;    ///< smaller is better, as of a perplexity
+  bool is_pruned = false;  ///< the model was pruned before the search
 
   /// False for NaN.
   bool is_met_by(double metric) const { return at_most ? metric <= bound : metric >= bound; }

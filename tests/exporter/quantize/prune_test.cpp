@@ -375,5 +375,58 @@ TEST(prune, learns_from_the_inputs_of_lines_pictures_and_volumes) {
   }
 }
 
+/// Two experts of 4 results and 8 inputs, as both layouts store them. The smaller two of each four
+/// neighbours along the inputs become zero.
+TEST(prune, takes_stacks_of_matrices_by_magnitude) {
+  const Tensor experts = passes::random_tensor({2, 4, 8}, 1);  // (expert, result, input)
+  std::vector<float> want = experts.to_vector<float>();
+  for (size_t four = 0; four < want.size(); four += 4) {
+    std::vector<float> sizes;
+    for (size_t i = four; i < four + 4; ++i) sizes.push_back(std::fabs(want[i]));
+    std::ranges::sort(sizes);
+    for (size_t i = four; i < four + 4; ++i)
+      if (std::fabs(want[i]) < sizes[2]) want[i] = 0;
+  }
+  const auto graph_of = [](const Tensor& w, const std::string& type, const std::string& view) {
+    ir::Payloads payloads;
+    const std::string constant = passes::constant("w", ir::payload_of(w), payloads);
+    return ir::parse("graph f\n" + constant + "input \"x\" = %x: f32[2, 3, 8]\n" + view +
+                         "%y: f32[2, 3, 4] = bmm(%x, " + type + ")\noutput \"y\" = %y\n",
+                     payloads);
+  };
+  const auto rows = graph_of(experts, "%t", "%t: f32[2, 8, 4] = transpose.int(%w, 1, 2)\n"),
+             columns = graph_of(experts.transpose(1, 2).contiguous(), "%w", "");
+  const PruneReport report = prune({rows.get()}, {});
+  prune({columns.get()}, {});
+  ASSERT_EQ(report.weights.size(), 1u);
+  EXPECT_EQ(report.weights[0].zeros, 32);
+  EXPECT_EQ(first_constant(*rows), want);
+  EXPECT_EQ(ir::tensor_of(columns->constants().front().payload)
+                .transpose(1, 2)
+                .contiguous()
+                .to_vector<float>(),
+            want);
+  // half of each expert, and no more of one than of the other
+  const auto part = graph_of(experts, "%t", "%t: f32[2, 8, 4] = transpose.int(%w, 1, 2)\n");
+  prune({part.get()}, {.sparsity = {.part = .5}});
+  const std::vector<float> half = first_constant(*part);
+  EXPECT_EQ(std::count(half.begin(), half.begin() + 32, 0.0f), 16);
+  EXPECT_EXPORT_ERROR(
+      prune({graph_of(experts.transpose(1, 2).contiguous(), "%w", "").get()},
+            {.method = Method::wanda}, Examples({{passes::random_tensor({2, 3, 8}, 2)}})),
+      "such as experts, which only magnitude prunes");
+}
+
+TEST(prune, says_why_it_leaves_weights) {
+  ir::Payloads payloads;
+  const std::string w = passes::constant("w", passes::random_payload({2, 3, 4}, 1), payloads);
+  const auto graph = ir::parse(
+      "graph f\n" + w +
+          "input \"x\" = %x: f32[1, 2, 5]\n%y: f32[1, 3, 8] = convolution(%x, %w, none, [1], "
+          "[0], [1], true, [0], 1)\noutput \"y\" = %y\n",
+      payloads);
+  EXPECT_EXPORT_ERROR(prune({graph.get()}, {}), "its convolution is transposed");
+}
+
 }  // namespace
 }  // namespace taper::quantize

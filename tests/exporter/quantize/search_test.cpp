@@ -144,6 +144,11 @@ TEST(search_levels, refuses_a_goal_that_the_model_misses) {
                                         return Score{metric, 0};
                                       }),
                         "before it is quantized, so nothing meets the goal of at least 0.95");
+  EXPECT_EXPORT_ERROR(search_levels(layers, {0.95, false, true},
+                                    [](const Levels&) {
+                                      return Score{0.9, 0};
+                                    }),
+                      "the model reaches 0.9 after pruning, before it is quantized");
 }
 
 TEST(search_levels, bears_noises_that_are_no_numbers) {
