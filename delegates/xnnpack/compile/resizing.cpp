@@ -4,6 +4,7 @@
 #include "taper/delegates/xnnpack/compile/arguments.h"
 #include "taper/delegates/xnnpack/compile/table.h"
 #include "taper/exporter/ir/call.h"
+#include "taper/kernels/portable/upsample_taps.h"
 
 namespace taper::delegates::xnnpack {
 namespace resizing {
@@ -55,10 +56,34 @@ std::vector<int64_t> times_of(const Node& node) {
   return {times(from[0], to[0], c.template get<"scales_h">()),
           times(from[1], to[1], c.template get<"scales_w">())};
 }
+/// Whether each pixel comes equally often. PyTorch multiplies the place of a pixel by a rounded
+/// scale: pixel 41 of 82 is 0.99999994, and so takes pixel 0 of 2.
+template <const Operator& op>
+bool repeats_pixels(const Node& node) {
+  using portable::Axis, portable::Method;
+  constexpr Method method =
+      &op == &ops::upsample_nearest2d ? Method::nearest : Method::nearest_exact;
+  const Call<op> c(node);
+  const double* scales[] = {c.template get<"scales_h">(), c.template get<"scales_w">()};
+  const Dim *from = c.template get<"self">()->type.sizes + 2, *to = node.result()->type.sizes + 2;
+  const bool is_small = to[0].value() <= 128 - to[1].value();
+  for (int d = 0; d < 2; ++d) {
+    const int64_t times = to[d].value() / from[d].value();
+    Axis axis{static_cast<index_t>(from[d].value()), static_cast<index_t>(to[d].value()), {}};
+    if (scales[d] != nullptr) axis.scale = {*scales[d], true};
+    for (index_t i = 0; i < axis.out; ++i) {
+      const index_t at = is_small ? portable::nearest_in_small_image<method>(axis, i)
+                                  : portable::nearest_at<method, float>(axis, i);
+      if (at != i / times) return false;
+    }
+  }
+  return true;
+}
 template <const Operator& op>
 std::string refuses_nearest(const Node& node) {
   const std::vector<int64_t> n = times_of<op>(node);
   if (n[0] == 0 || n[1] == 0) return "its scale is no whole number";
+  if (!repeats_pixels<op>(node)) return "its positions are rounded to other pixels";
   return node.result()->type.sizes[1].is_constant() ? "" : "the number of channels is symbolic";
 }
 template <const Operator& op>

@@ -140,6 +140,33 @@ TEST(xnnpack, repeats_the_nearest_pixels) {
         random_tensor({1, 1, 31, 43}, 31));
 }
 
+/// A program of which XNNPACK leaves some nodes with this reason. It computes the same as eager.
+template <class F>
+void expect_left(F&& function, const Tensor& x, const std::string& reason) {
+  const std::vector<index_t> sizes = sizes_of(x);
+  Delegated program(function, eager::Dims(sizes.begin(), sizes.end()), false);
+  EXPECT_THAT(program.report.notes, Contains(HasSubstr(reason)));
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  expect_close(call(module.value(), x), function(x).template to_vector<float>());
+}
+
+TEST(xnnpack, leaves_nearest_pixels_that_PyTorch_rounds_to_others) {
+  const Tensor one = Tensor::from<float>({1}, {1, 1, 1, 1}),
+               x = Tensor::from<float>({0, 1, 2, 3}, {1, 1, 1, 4});
+  for (const int64_t times : {41, 47, 55, 61, 82}) {
+    const auto network = [&](const Tensor& t) {
+      return interpolate(conv2d(t, one), {1, 4 * times}, "nearest");
+    };
+    expect_left(network, x, "upsample_nearest2d: its positions are rounded to other pixels");
+    // PyTorch's formula
+    const std::vector<float> pixels = network(x).to_vector<float>();
+    const float step = 4.0f / static_cast<float>(4 * times);
+    for (size_t i = 0; i < pixels.size(); ++i)
+      EXPECT_EQ(pixels[i], std::floor(static_cast<float>(i) * step)) << times << ": " << i;
+  }
+}
+
 TEST(xnnpack, shuffles_pixels) {
   const Tensor weight = random_tensor({12, 6, 3, 3}, 32), again = random_tensor({4, 3, 3, 3}, 33);
   expect_as_eager([&](const Tensor& x) { return pixel_shuffle(conv2d(x, weight), 2); }, images);
