@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "taper/delegates/xnnpack/runtime/part.h"
 #include "taper/exporter/ir/call.h"
 
 namespace taper::delegates::xnnpack {
@@ -51,6 +52,12 @@ inline int64_t axis_of(Dim dim, int rank) {
 }
 inline double real(const Scalar& s) { return s.is_real ? s.real : static_cast<double>(s.integer); }
 inline bool is_one(const Scalar* s) { return s != nullptr && real(*s) == 1; }
+
+/// The runtime refuses larger steps: see Part::infer.
+inline std::string refuses_steps(const std::vector<int64_t>& steps) {
+  const bool are_few = std::ranges::all_of(steps, [](int64_t n) { return n <= most_step; });
+  return are_few ? "" : "a window, a stride, a padding or a dilation is larger than 32768";
+}
 
 /// The library has depthwise kernels for windows of up to 25 elements. It computes larger ones as
 /// a product for each channel, which takes 20 times as long as Taper's kernel.

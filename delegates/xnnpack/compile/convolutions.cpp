@@ -47,12 +47,21 @@ std::string refuses_images(const Value& v) {
 /// matrix product of each channel of a depthwise one.
 constexpr int64_t most_groups = 16, least_channels = 4;
 
+/// The library computes the sizes of a transposed result in numbers that longer images leave.
+std::string refuses_length(const Value& x) {
+  for (int d = 2; d < x.type.rank; ++d)
+    if (x.type.sizes[d].upper() > most_elements / most_step)
+      return "it is transposed, and an image may be longer than 524288 pixels";
+  return "";
+}
+
 std::string refuses_transposed(const Call<ops::convolution>& c, const Value& result) {
   const Windows w(c);
   const ir::Type& weight = c.get<"weight">()->type;
   const int64_t groups = c.get<"groups">().value();
   if (groups > most_groups || (groups > 1 && weight.sizes[0].value() / groups < least_channels))
     return "it is transposed, and of many or small groups";
+  if (std::string reason = refuses_length(*c.get<"input">()); !reason.empty()) return reason;
   for (size_t d = w.is_line ? 1 : 0; d < 2; ++d) {
     const int64_t window = weight.sizes[weight.rank - 2 + static_cast<int>(d)].value();
     if (w.more[d] >= w.strides[d]) return "its output_padding is not smaller than its stride";
@@ -62,6 +71,13 @@ std::string refuses_transposed(const Call<ops::convolution>& c, const Value& res
       return "its padding is larger than its window";
   }
   return "";
+}
+
+std::string refuses_moves(const Call<ops::convolution>& c) {
+  const ir::Type& weight = c.get<"weight">()->type;
+  const Windows w(c);
+  const std::vector<int64_t> window = numbers({weight.sizes + 2, weight.sizes + weight.rank});
+  return refuses_steps(joined({window, w.strides, w.paddings, w.dilations}));
 }
 
 std::string refuses_depthwise(const Call<ops::convolution>& c) {
@@ -80,6 +96,7 @@ std::string refuses_convolution(const Node& node) {
   }
   for (const Value* v : {c.get<"input">(), node.result()})
     if (std::string reason = refuses_images(*v); !reason.empty()) return reason;
+  if (std::string reason = refuses_moves(c); !reason.empty()) return reason;
   std::string reason =
       c.get<"transposed">() ? refuses_transposed(c, *node.result()) : refuses_depthwise(c);
   return reason.empty() ? refuses_weights(c.get<"weight">(), c.get<"bias">()) : reason;

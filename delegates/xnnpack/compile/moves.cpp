@@ -1,5 +1,6 @@
 // Rows of what moves elements, in f32 or in integers.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "taper/delegates/xnnpack/compile/arguments.h"
@@ -172,8 +173,10 @@ std::string refuses_pad(const Node& node) {
   const auto& pad = c.get<"pad">();
   if (!are_fixed(pad)) return "a padding is symbolic";
   if (c.get<"value">() == nullptr) return "its number is symbolic";
+  if (std::isnan(real(*c.get<"value">()))) return "its number is NaN";
   const auto is_negative = [](Dim d) { return d.value() < 0; };
-  return std::ranges::any_of(pad, is_negative) ? "a padding is negative" : "";
+  return std::ranges::any_of(pad, is_negative) ? "a padding is negative"
+                                               : refuses_steps(numbers(pad));
 }
 /// The library rounds a number to an integer of the tensor.
 float pad_value(const Value& x, double value) {

@@ -25,6 +25,8 @@ std::vector<int64_t> window_of(const Call<op>& c) {
 }
 /// Windows are sizes[2] strides[2] paddings[2].
 std::string refuses_window(const std::vector<int64_t>& w) {
+  if (std::string reason = refuses_steps(w); !reason.empty()) return reason;
+  if (w[0] * w[1] > most_step) return "its window has more than 32768 elements";
   for (size_t d = 0; d < 2; ++d)
     if (w[2 + d] > w[d] || w[4 + d] >= w[d])
       return "its stride or padding is larger than its window";
@@ -76,6 +78,9 @@ std::string refuses_max_pool(const Node& node) {
   const MaxPool p(node);
   if (p.x->type.rank != 4) return "only batches of images are taken";
   if (!p.beyond) return "its windows are rounded up, and a size is symbolic";
+  const std::vector<int64_t> border = {p.window[4] + (*p.beyond)[0], p.window[5] + (*p.beyond)[1]};
+  const std::string reason = refuses_steps(joined({p.window, p.dilation, border}));
+  if (!reason.empty()) return reason;
   if (is_a_pixel(p.window)) return p.x->type.sizes[1].is_constant() ? "" : "a size is symbolic";
   return refuses_window(p.window);
 }
@@ -143,7 +148,9 @@ template <const Operator& op, int rank>
 std::string refuses_adaptive(const Node& node) {
   if (Call<op>(node).template get<"self">()->type.rank != rank)
     return rank == 3 ? "only batches of lines are taken" : "only batches of images are taken";
-  return divided_window<op>(node).empty() ? "its windows are not of one size" : "";
+  const std::vector<int64_t> window = divided_window<op>(node);
+  if (window.empty()) return "its windows are not of one size";
+  return refuses_window(joined({window, window, {0, 0}}));
 }
 template <const Operator& op>
 void lower_adaptive(Lowering& out, const Node& node) {

@@ -25,6 +25,8 @@ std::string refuses_resize(const Node& node) {
   const Dim* to = node.result()->type.sizes + 2;
   for (int d = 0; d < 2; ++d)
     if (!from[d].is_constant() || !to[d].is_constant()) return "a size of an image is symbolic";
+  if (std::max({from[0].value(), from[1].value(), to[0].value(), to[1].value()}) > most_step)
+    return "an image has a side of more than 32768 pixels";
   if (!c.get<"align_corners">() && (!is_ratio(c.get<"scales_h">(), from[0], to[0]) ||
                                     !is_ratio(c.get<"scales_w">(), from[1], to[1])))
     return "its scale is not that of its sizes";

@@ -15,9 +15,17 @@ using ir::Call, ir::Node, ir::Value;
 
 // ---- matrix products ----
 
+/// Whether it has one element for each output. The library repeats none.
+bool is_bias(const Value& v, Dim outputs) {
+  return v.type.rank == 1 && proves_equal(v.type.sizes[0], outputs);
+}
+
 std::string refuses_linear(const Node& node) {
   const Call<ops::linear> c(node);
-  if (c.get<"weight">()->type.rank != 2) return "the weight is no matrix";
+  const Value &weight = *c.get<"weight">(), *bias = c.get<"bias">();
+  if (weight.type.rank != 2) return "the weight is no matrix";
+  if (bias != nullptr && !is_bias(*bias, weight.type.sizes[0]))
+    return "the bias is no number for each output";
   return refuses_weights(c.get<"weight">(), c.get<"bias">());
 }
 void lower_linear(Lowering& out, const Node& node) {
@@ -31,7 +39,8 @@ void lower_linear(Lowering& out, const Node& node) {
 std::string refuses_addmm(const Node& node) {
   const Call<ops::addmm> c(node);
   if (!is_one(c.get<"alpha">()) || !is_one(c.get<"beta">())) return "alpha or beta is not 1";
-  if (c.get<"self">()->type.rank != 1) return "what is added is no vector";
+  if (!is_bias(*c.get<"self">(), c.get<"mat2">()->type.sizes[1]))
+    return "what is added is no number for each column";
   return refuses_weights(c.get<"mat2">(), c.get<"self">());
 }
 void lower_addmm(Lowering& out, const Node& node) {

@@ -165,6 +165,13 @@ Window window_of_pool(const Call<op>& c) {
           {1, 1, 1}};
 }
 
+/// What the runtime refuses of the two pools.
+std::string refuses_area(const Window& w) {
+  if (std::string reason = refuses_steps(joined({w.size, w.strides, w.paddings})); !reason.empty())
+    return reason;
+  return w.size[1] * w.size[2] > most_step ? "its window has more than 32768 pixels" : "";
+}
+
 template <const Operator& op>
 std::string refuses_pool(const Node& node) {
   const Call<op> c(node);
@@ -179,6 +186,7 @@ std::string refuses_pool(const Node& node) {
     if (c.template get<"divisor_override">() != nullptr) return "divisor_override is not taken";
     if (w.paddings != Numbers{0, 0, 0}) return "an average with padding is not taken";
   }
+  if (std::string reason = refuses_area(w); !reason.empty()) return reason;
   for (size_t d = 0; d < 3; ++d) {
     const int64_t from = x.type.sizes[d + 2].value(), to = y.type.sizes[d + 2].value();
     if (w.strides[d] > w.size[d] || w.paddings[d] >= w.size[d])
@@ -226,7 +234,9 @@ std::string refuses_adaptive(const Node& node) {
   if (x.type.rank != 5) return "only batches of volumes are taken";
   if (!has_fixed_images(x) || !has_fixed_images(*node.result()))
     return "a size of a volume is symbolic";
-  return divided_window(node).empty() ? "its windows are not of one size" : "";
+  const Numbers size = divided_window(node);
+  if (size.empty()) return "its windows are not of one size";
+  return refuses_area({size, size, {0, 0, 0}, {1, 1, 1}});
 }
 void lower_adaptive(Lowering& out, const Node& node) {
   const Numbers size = divided_window(node);
@@ -252,6 +262,11 @@ std::string refuses_volume(const Call<ops::convolution>& c) {
   if (x.type.rank != 5) return "only batches of volumes are taken";
   if (!has_fixed_images(x)) return "a size of a volume is symbolic";
   const Window w = window_of(c);
+  // a window with depth pads by less than a padding and a stride
+  const int64_t border = w.paddings[0] + w.strides[0];
+  const std::string reason =
+      refuses_steps(joined({w.size, w.strides, w.paddings, w.dilations, {border}}));
+  if (!reason.empty()) return reason;
   const Value& weight = *c.get<"weight">();
   const bool has_groups = !proves_equal(c.get<"groups">(), 1),
              is_depthwise = has_groups && proves_equal(weight.type.sizes[1], 1);

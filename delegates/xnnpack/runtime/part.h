@@ -9,6 +9,8 @@ namespace taper::delegates::xnnpack {
 inline constexpr uint32_t no_value = 0xffffffffu;
 inline constexpr int most_dimensions = 6;  ///< of a tensor in XNNPACK
 inline constexpr index_t most_inputs = 5;
+inline constexpr int64_t most_step = 1 << 15;  ///< of strides, paddings, windows and dilations
+inline constexpr int64_t most_elements = int64_t{1} << 34;  ///< of a tensor
 
 /// The vectors of a node as spans.
 struct NodeView {

@@ -4,9 +4,6 @@
 namespace taper::delegates::xnnpack {
 namespace {
 
-constexpr int64_t most_step = 1 << 15;  // of strides, paddings, windows and dilations
-constexpr int64_t most_elements = int64_t{1} << 34;
-
 bool are_between(Span<const int64_t> numbers, int64_t least, int64_t most) {
   for (const int64_t n : numbers)
     if (n < least || n > most) return false;

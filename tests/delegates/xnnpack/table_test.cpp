@@ -167,6 +167,50 @@ TEST(xnnpack, leaves_nearest_pixels_that_PyTorch_rounds_to_others) {
   }
 }
 
+TEST(xnnpack, leaves_steps_and_windows_that_are_too_large) {
+  const Tensor one = Tensor::from<float>({1}, {1, 1, 1, 1}),
+               image = random_tensor({1, 1, 200, 200}, 140), row = random_tensor({1, 1, 1, 9}, 141);
+  const auto behind = [&](auto then) {
+    return [&one, then](const Tensor& x) { return then(conv2d(x, one)); };
+  };
+  const std::string window = "its window has more than 32768 elements",
+                    step = "a window, a stride, a padding or a dilation is larger than 32768";
+  expect_left(behind([](const Tensor& x) { return avg_pool2d(x, 200); }), image, window);
+  expect_left(behind([](const Tensor& x) { return max_pool2d(x, 200); }), image, window);
+  expect_left(behind([](const Tensor& x) {
+                return adaptive_avg_pool2d(x, {1, 2});
+              }),
+              random_tensor({1, 1, 200, 400}, 145), window);
+  expect_left(behind([](const Tensor& x) {
+                return constant_pad_nd(x, {40000, 0}, 0.5);
+              }),
+              row, step);
+  expect_left(behind([&](const Tensor& x) { return conv2d(x, one, {}, 40000); }), row, step);
+  expect_left(behind([](const Tensor& x) {
+                return interpolate(x, {1, 40000}, "bilinear");
+              }),
+              row, "an image has a side of more than 32768 pixels");
+  const Tensor long_filter = random_tensor({1, 1, 1, 40000}, 142);
+  expect_left(behind([&](const Tensor& x) { return conv2d(x, long_filter); }),
+              random_tensor({1, 1, 1, 40009}, 143), step);
+  expect_left(behind([](const Tensor& x) {
+                return avg_pool3d(unsqueeze(x, 1), {1, 200, 200});
+              }),
+              image, "its window has more than 32768 pixels");
+}
+
+TEST(xnnpack, leaves_biases_that_broadcast_and_paddings_of_NaN) {
+  const Tensor bias = random_tensor({1}, 144);
+  expect_left([&](const Tensor& x) { return mm(addmm(bias, x, square), square); }, vectors,
+              "addmm: what is added is no number for each column");
+  const auto padded = [](const Tensor& x) { return constant_pad_nd(mm(x, square), {1, 0}, NAN); };
+  Delegated program(padded, {3, 8}, false);
+  EXPECT_THAT(program.report.notes, Contains(HasSubstr("constant_pad_nd: its number is NaN")));
+  Result<Module> module = program.load();
+  ASSERT_TRUE(module.ok()) << program.why;
+  EXPECT_TRUE(std::isnan(call(module.value(), vectors)[0]));
+}
+
 TEST(xnnpack, shuffles_pixels) {
   const Tensor weight = random_tensor({12, 6, 3, 3}, 32), again = random_tensor({4, 3, 3, 3}, 33);
   expect_as_eager([&](const Tensor& x) { return pixel_shuffle(conv2d(x, weight), 2); }, images);
