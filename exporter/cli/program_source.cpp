@@ -141,7 +141,8 @@ bool has_a_size(const Program& program, const std::string& method) {
 /// returns a note. Throws ExportError, and removes a plain file before.
 std::string require_prepared(const std::filesystem::path& program,
                              const std::vector<std::string>& methods,
-                             const std::map<std::string, OwnedTensor>& slots) {
+                             const std::map<std::string, OwnedTensor>& slots,
+                             const emit::Report& report) {
   std::error_code none;
   const auto kind = std::filesystem::symlink_status(program, none).type();
   // it was written to a device or a pipe
@@ -166,8 +167,13 @@ std::string require_prepared(const std::filesystem::path& program,
     return "this machine has too little memory to run it: " + message;
   if (kind == std::filesystem::file_type::regular) std::filesystem::remove(program, none);
   if (!module.ok()) throw ExportError("the new program cannot be loaded: " + message);
-  throw ExportError("the new program cannot be prepared: " + message +
-                    "; narrower bounds of its symbols may help: --dim NAME=LOW..HIGH");
+  const auto is_free = [](const emit::MethodReport::Range& s) { return s.minimum < s.maximum; };
+  const bool has_symbols = std::ranges::any_of(report.methods, [&](const emit::MethodReport& m) {
+    return std::ranges::any_of(m.symbols, is_free);
+  });
+  throw ExportError(
+      "the new program cannot be prepared: " + message +
+      (has_symbols ? "; narrower bounds of its symbols may help: --dim NAME=LOW..HIGH" : ""));
 }
 
 }  // namespace
@@ -200,7 +206,8 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
   }
   unknown.require_none();
   emit::Report report = exporter.write(output, options);
-  notes.push_back(require_prepared(output, methods, zeros_for(options.slots, exporter, methods)));
+  notes.push_back(
+      require_prepared(output, methods, zeros_for(options.slots, exporter, methods), report));
   for (std::string& note : notes_of_shared_states(exporter, methods, options.slots))
     notes.push_back(std::move(note));
   std::erase(notes, "");

@@ -5,9 +5,45 @@
 
 #include "taper/delegates/xnnpack/compile/rounded.h"
 #include "taper/delegates/xnnpack/compile/table.h"
+#include "taper/delegates/xnnpack/runtime/part.h"
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/ir/delegate.h"
 
 namespace taper::delegates::xnnpack {
+namespace {
+
+/// Throws if the runtime would refuse the part. The sizes are known if the body has no symbols.
+void require_sound(const partition::Compiled& compiled, const ir::Graph& body) {
+  const Span<const std::byte> blob(compiled.blob.data(),
+                                   static_cast<index_t>(compiled.blob.size()));
+  const auto refuse = [](const std::string& what) {
+    throw ExportError("xnnpack: " + what +
+                      ". This is an error of the delegate: export without --backend xnnpack");
+  };
+  if (!Part::is_valid(blob))
+    refuse("it cannot run the part that begins with " + ir::describe(body.nodes().front()));
+  const Part part(blob);
+  std::vector<Shape> shapes(static_cast<size_t>(part.values()));
+  auto shape = shapes.begin();
+  for (const ir::Input& input : body.inputs()) {
+    const ir::Type& type = input.value->type;
+    shape->rank = type.rank;
+    for (int d = 0; d < type.rank; ++d) {
+      if (!type.sizes[d].is_constant()) return;
+      shape->sizes[d] = static_cast<index_t>(type.sizes[d].value());
+    }
+    ++shape;
+  }
+  for (const partition::Compiled::Constant& constant : compiled.constants) {
+    shape->rank = static_cast<int32_t>(constant.payload->sizes.size());
+    std::ranges::copy(constant.payload->sizes, shape->sizes);
+    ++shape;
+  }
+  const index_t wrong = part.infer(shapes.data());
+  if (wrong >= 0) refuse(std::string("it cannot run ") + part.node(wrong).source);
+}
+
+}  // namespace
 
 std::string XnnpackDelegate::name() const { return backend_name; }
 uint32_t XnnpackDelegate::version() const { return blob_version; }
@@ -57,7 +93,9 @@ partition::Compiled XnnpackDelegate::compile(const ir::Graph& body) const {
         ir::describe(ir::is_delegate(node) ? *node.bodies[0]->outputs()[0].value->node : node));
     find_row(*node.op)->lower(out, node);
   }
-  return out.finish();
+  partition::Compiled compiled = out.finish();
+  require_sound(compiled, body);
+  return compiled;
 }
 
 }  // namespace taper::delegates::xnnpack

@@ -12,6 +12,7 @@
 namespace taper::cli {
 namespace {
 
+using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::MatchesRegex;
@@ -171,18 +172,22 @@ TEST(taper_export, tells_all_that_it_refuses_in_one_list) {
 }
 TEST(taper_export, refuses_sizes_whose_memory_no_machine_can_address) {
   const std::filesystem::path program = tests::scratch_file("addressed.taper");
-  const auto exported = [&](const std::string& most) {
+  const auto exported = [&](const std::string& most, auto... options) {
     std::filesystem::remove(program);
     return taper_command("export", tests::test_data("pt2_refused/unbounded.pt2").string(), "-o",
-                         program.string(), "--dim", "x.0=1.." + most);
+                         program.string(), "--dim", "x.0=" + most, options...);
   };
-  const Outcome refused = exported("1000000000000000000");
+  const Outcome fixed = exported("1000000000000000000", "--dim", "pairs.0=2");
+  EXPECT_EQ(fixed.code, failure);
+  EXPECT_THAT(fixed.err,
+              AllOf(HasSubstr("buffers are larger than memory can be"), Not(HasSubstr("--dim"))));
+  const Outcome refused = exported("1..1000000000000000000");
   EXPECT_EQ(refused.code, failure);
   EXPECT_THAT(refused.err, HasSubstr("cannot be prepared: forward: buffers are larger than memory "
                                      "can be; narrower bounds of its symbols may help: --dim"));
   EXPECT_FALSE(std::filesystem::exists(program));
   // a larger machine may have as much
-  const Outcome noted = exported("100000000000000000");
+  const Outcome noted = exported("1..100000000000000000");
   EXPECT_EQ(noted.code, success) << noted.err;
   EXPECT_THAT(noted.out, HasSubstr("this machine has too little memory to run it: with every"));
 }
