@@ -72,7 +72,8 @@ struct Loaded {
 // addresses of the constants.
 struct Instance {
   Loaded* loaded;
-  Engine* engine;
+  Workspace* workspace;
+  Engine* engine;  // nullptr: sizes were refused, or there was no memory for another one
   bool is_set_up;  // the library knows the addresses
 
   const Part& part() const { return loaded->part; }
@@ -113,6 +114,13 @@ Error take_shapes(Instance& instance, const DelegateArguments& arguments, Contex
                       TAPER_TEXT("node {} of the part cannot have these sizes"), wrong);
 }
 
+// Says why the library did not do something. `before`: how many allocations had failed.
+Error fail_in_library(Context& context, uint32_t before) {
+  if (failed_allocations() != before || !has_reserve())
+    return context.fail(Error::out_of_memory, TAPER_TEXT("XNNPACK got no memory"));
+  return context.fail(Error::not_supported, TAPER_TEXT("XNNPACK refuses the part or these sizes"));
+}
+
 // Uses an engine that waits, if it was made from the same constants.
 Engine* take_engine(Instance& instance, const void* session, const Threads* threads,
                     bool is_timed) {
@@ -125,12 +133,26 @@ Engine* take_engine(Instance& instance, const void* session, const Threads* thre
   Workspace* workspace =
       workspaces.join(session, waiting == nullptr ? nullptr : &waiting->workspace());
   if (workspace == nullptr) return loaded.keep_all(waiting), nullptr;
+  instance.workspace = workspace;
   Engine* engine = loaded.take(session, waiting, *workspace, *weights, threads, is_timed);
   if (engine == nullptr)
     engine = Engine::create(loaded.store, loaded.part, instance.shapes(), *weights, *workspace,
                             threads, is_timed);
   if (engine == nullptr) workspaces.leave(*workspace);
   return engine;
+}
+
+// An engine that failed makes room for another one, of the same constants.
+bool renew_engine(Instance& instance, const Threads* threads, bool is_timed) {
+  Loaded& loaded = *instance.loaded;
+  if (instance.engine != nullptr) Engine::destroy(loaded.store.memory(), instance.engine);
+  instance.engine = nullptr;
+  Weights* weights =
+      loaded.weights_of(instance.shapes() + loaded.part.operands(), instance.constants());
+  if (weights != nullptr)
+    instance.engine = Engine::create(loaded.store, loaded.part, instance.shapes(), *weights,
+                                     *instance.workspace, threads, is_timed);
+  return instance.engine != nullptr;
 }
 
 }  // namespace
@@ -159,7 +181,8 @@ size_t XnnpackBackend::instance_bytes(const void* loaded) const {
 
 Error XnnpackBackend::create(void* loaded, void* memory, const DelegateArguments& arguments,
                              Context& context) {
-  Instance& instance = *new (memory) Instance{static_cast<Loaded*>(loaded), nullptr, false};
+  Instance& instance =
+      *new (memory) Instance{static_cast<Loaded*>(loaded), nullptr, nullptr, false};
   const Part& part = instance.part();
   if (arguments.operands.size() != part.operands() ||
       arguments.constants.size() != part.constants() ||
@@ -174,29 +197,33 @@ Error XnnpackBackend::create(void* loaded, void* memory, const DelegateArguments
     instance.externals()[i] = {static_cast<uint32_t>(i), nullptr};
   for (index_t r = 0; r < part.results(); ++r)
     instance.externals()[part.operands() + r] = {static_cast<uint32_t>(part.result(r)), nullptr};
+  const uint32_t before = failed_allocations();
   instance.engine = take_engine(instance, arguments.session, context.threads, observer_ != nullptr);
   if (instance.engine != nullptr) return Error::ok;
-  return context.fail(Error::not_supported,
-                      TAPER_TEXT("XNNPACK refuses the part, or got no memory"));
+  return fail_in_library(context, before);
 }
 
 void XnnpackBackend::release(void* memory) {
   Instance& instance = *static_cast<Instance*>(memory);
   Loaded& loaded = *instance.loaded;
-  Workspace& workspace = instance.engine->workspace();
-  if (loaded.idle == nullptr)
-    loaded.keep(instance.engine);
-  else
-    Engine::destroy(loaded.store.memory(), instance.engine);
-  loaded.workspaces.leave(workspace);
+  if (instance.engine != nullptr) {
+    if (loaded.idle == nullptr && !instance.engine->is_broken())
+      loaded.keep(instance.engine);
+    else
+      Engine::destroy(loaded.store.memory(), instance.engine);
+  }
+  loaded.workspaces.leave(*instance.workspace);
 }
 
 Error XnnpackBackend::reshape(void* memory, const DelegateArguments& arguments, Context& context) {
   Instance& instance = *static_cast<Instance*>(memory);
   instance.is_set_up = false;
   TAPER_TRY(take_shapes(instance, arguments, context));
-  if (instance.engine->reshape(instance.part(), instance.shapes())) return Error::ok;
-  return context.fail(Error::not_supported, TAPER_TEXT("XNNPACK refuses these sizes"));
+  const uint32_t before = failed_allocations();
+  const bool has_engine = (instance.engine != nullptr && !instance.engine->is_broken()) ||
+                          renew_engine(instance, context.threads, observer_ != nullptr);
+  if (has_engine && instance.engine->reshape(instance.part(), instance.shapes())) return Error::ok;
+  return fail_in_library(context, before);
 }
 
 void XnnpackBackend::result(const void* memory, index_t i, DType& dtype, Shape& shape) const {

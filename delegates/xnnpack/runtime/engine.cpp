@@ -10,10 +10,11 @@ namespace taper::delegates::xnnpack {
 
 Engine* Engine::create(PackStore& store, const Part& part, const Shape* shapes, Weights& weights,
                        Workspace& workspace, const Threads* threads, bool is_timed) {
-  void* place = store.memory().allocate(sizeof(Engine));
+  void* place = allocate(store.memory(), sizeof(Engine));
   if (place == nullptr) return nullptr;
   Engine* engine = new (place) Engine(store, weights, workspace, threads, is_timed);
-  if (engine->build(part, shapes)) return engine;
+  const uint32_t before = failed_allocations();
+  if (has_reserve() && engine->build(part, shapes) && failed_allocations() == before) return engine;
   destroy(store.memory(), engine);
   return nullptr;
 }
@@ -56,6 +57,13 @@ void Engine::tell(const Part& part, NodeObserver& observer) const {
 }
 
 bool Engine::reshape(const Part& part, const Shape* shapes) {
+  const uint32_t before = failed_allocations();
+  is_broken_ =
+      is_broken_ || !has_reserve() || !take_sizes(part, shapes) || failed_allocations() != before;
+  return !is_broken_;
+}
+
+bool Engine::take_sizes(const Part& part, const Shape* shapes) {
   if (!weights_.have_sizes(shapes + part.operands())) return false;
   for (index_t i = 0; i < part.operands(); ++i) {
     const Dims dims(shapes[i]);

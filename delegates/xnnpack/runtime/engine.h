@@ -23,6 +23,9 @@ class Engine {
   bool fits(const Weights& weights, const Threads* threads, bool is_timed) const {
     return &weights_ == &weights && pool_.threads == threads && is_timed_ == is_timed;
   }
+  /// Whether a reshape failed. The library then takes the memory for planned that it did not get:
+  /// the engine can only be destroyed.
+  bool is_broken() const { return is_broken_; }
 
   Workspace& workspace() const { return workspace_; }
 
@@ -43,6 +46,7 @@ class Engine {
          bool is_timed);
   ~Engine();
   bool build(const Part& part, const Shape* shapes);
+  bool take_sizes(const Part& part, const Shape* shapes);
 
   Memory& memory_;
   Weights& weights_;
@@ -50,6 +54,7 @@ class Engine {
   PackedWeights packed_;
   pthreadpool pool_;
   bool is_timed_;
+  bool is_broken_ = false;
   xnn_runtime_t runtime_ = nullptr;
 };
 

@@ -2,6 +2,7 @@
 
 #include <xnnpack.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 
@@ -15,6 +16,52 @@ struct Head {
 };
 constexpr size_t least_alignment = 64;
 
+// Small pieces for a library that got no memory. All of it is free again when all pieces are back.
+class Reserve {
+ public:
+  void* take(size_t bytes) {
+    if (bytes > most_bytes) return nullptr;
+    lock();
+    void* piece = nullptr;
+    if (bytes <= sizeof bytes_ - used_) piece = bytes_ + used_, used_ += bytes, ++pieces_;
+    unlock();
+    return piece;
+  }
+  // Whether the piece came from here.
+  bool give_back(void* piece) {
+    const uintptr_t place = reinterpret_cast<uintptr_t>(piece);
+    const uintptr_t first = reinterpret_cast<uintptr_t>(bytes_);
+    if (place < first || place >= first + sizeof bytes_) return false;
+    lock();
+    if (--pieces_ == 0) used_ = 0;
+    unlock();
+    return true;
+  }
+  bool suffices() {
+    lock();
+    const bool does = used_ <= sizeof bytes_ / 2;
+    unlock();
+    return does;
+  }
+
+ private:
+  static constexpr size_t most_bytes = 64 << 10;
+
+  // Others hold the lock for a few instructions.
+  void lock() {
+    while (is_locked_.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  void unlock() { is_locked_.clear(std::memory_order_release); }
+
+  std::atomic_flag is_locked_ = ATOMIC_FLAG_INIT;
+  size_t used_ = 0;
+  uint32_t pieces_ = 0;
+  std::byte bytes_[4 * most_bytes] = {};
+};
+Reserve reserve;
+std::atomic<uint32_t> failures{0};
+
 Memory& memory_of(void* context) { return *static_cast<Memory*>(context); }
 Head& head_of(void* piece) { return static_cast<Head*>(piece)[-1]; }
 
@@ -23,6 +70,7 @@ void* take(void* context, size_t alignment, size_t bytes) {
   const size_t spare = alignment + sizeof(Head);
   if (bytes > SIZE_MAX / 2 - spare) return nullptr;
   void* block = memory_of(context).allocate(bytes + spare);
+  if (block == nullptr) ++failures, block = reserve.take(bytes + spare);
   if (block == nullptr) return nullptr;
   const uintptr_t first = reinterpret_cast<uintptr_t>(block) + sizeof(Head);
   void* piece = reinterpret_cast<void*>((first + alignment - 1) / alignment * alignment);
@@ -32,12 +80,12 @@ void* take(void* context, size_t alignment, size_t bytes) {
 void give_back(void* context, void* piece) {
   if (piece == nullptr) return;
   const Head head = head_of(piece);
-  memory_of(context).release(head.block, head.block_bytes);
+  if (!reserve.give_back(head.block)) memory_of(context).release(head.block, head.block_bytes);
 }
 
-void* allocate(void* context, size_t bytes) { return take(context, least_alignment, bytes); }
-void* reallocate(void* context, void* piece, size_t bytes) {
-  void* other = allocate(context, bytes);
+void* allocate_piece(void* context, size_t bytes) { return take(context, least_alignment, bytes); }
+void* reallocate_piece(void* context, void* piece, size_t bytes) {
+  void* other = allocate_piece(context, bytes);
   if (piece == nullptr || other == nullptr) return other;
   const size_t kept = head_of(piece).bytes;
   std::memcpy(other, piece, kept < bytes ? kept : bytes);
@@ -49,8 +97,17 @@ void* reallocate(void* context, void* piece, size_t bytes) {
 
 bool initialize(Memory& memory) {
   // the library copies this in its first initialization, and ignores it later
-  const xnn_allocator allocator{&memory, allocate, reallocate, give_back, take, give_back};
+  const xnn_allocator allocator{&memory,   allocate_piece, reallocate_piece,
+                                give_back, take,           give_back};
   return xnn_initialize(&allocator) == xnn_status_success;
 }
+
+void* allocate(Memory& memory, size_t bytes) {
+  void* piece = memory.allocate(bytes);
+  if (piece == nullptr) ++failures;
+  return piece;
+}
+uint32_t failed_allocations() { return failures; }
+bool has_reserve() { return reserve.suffices(); }
 
 }  // namespace taper::delegates::xnnpack

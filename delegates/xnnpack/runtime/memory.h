@@ -1,6 +1,7 @@
 // The memory that XNNPACK allocates, counted.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 namespace taper::delegates::xnnpack {
 
@@ -21,5 +22,13 @@ class Memory {
 /// Initializes the library, which takes all its memory from `memory`. The library keeps the first
 /// memory of the process, and ignores others. False: it does not run on this machine.
 bool initialize(Memory& memory);
+
+/// Of the backend itself. nullptr is counted as a failure.
+void* allocate(Memory& memory, size_t bytes);
+/// How often there was no memory. The library does not check some small pieces, so it gets those
+/// from a reserve. What it makes meanwhile must be destroyed.
+uint32_t failed_allocations();
+/// Whether the reserve suffices for such pieces. The library must not make anything otherwise.
+bool has_reserve();
 
 }  // namespace taper::delegates::xnnpack

@@ -35,7 +35,7 @@ size_t PackStore::size_of(const Block& block) {
 
 PackStore::Block* PackStore::reserve(size_t bytes) {
   if (bytes > SIZE_MAX / 2) return nullptr;
-  void* place = memory_.allocate(sizeof(Block) + bytes + bytes_behind_packed);
+  void* place = allocate(memory_, sizeof(Block) + bytes + bytes_behind_packed);
   return place == nullptr ? nullptr : new (place) Block{nullptr, bytes, 0, 1, nullptr, nullptr};
 }
 

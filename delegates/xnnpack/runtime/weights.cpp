@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace taper::delegates::xnnpack {
 
@@ -16,7 +17,7 @@ struct Weights::Packed {
 Weights* Weights::create(PackStore& store, const Part& part, const Shape* shapes,
                          const void* const* addresses) {
   const index_t count = part.constants();
-  void* place = store.memory().allocate(bytes_of(count));
+  void* place = allocate(store.memory(), bytes_of(count));
   if (place == nullptr) return nullptr;
   Weights* weights = new (place) Weights();
   weights->part_ = &part, weights->count_ = count;
@@ -75,7 +76,10 @@ PackedWeights::PackedWeights(PackStore& store, Weights& weights)
   provider_.delete_cache = [](void*) { return xnn_status_success; };
 }
 
-PackedWeights::~PackedWeights() { drop_reserved(); }
+PackedWeights::~PackedWeights() {
+  drop_reserved();
+  if (entry_ != nullptr) store_.memory().release(entry_, sizeof(Weights::Packed));
+}
 
 // Of this turn.
 size_t PackedWeights::find(const Key& key, uint32_t turn) const {
@@ -91,7 +95,8 @@ size_t PackedWeights::look_up(const Key& key) { return find(key, turn_++); }
 
 void* PackedWeights::reserve(size_t bytes) {
   drop_reserved();  // of an operator that could not be made
-  reserved_ = store_.reserve(bytes);
+  if (entry_ == nullptr) entry_ = allocate(store_.memory(), sizeof(Weights::Packed));
+  if (entry_ != nullptr) reserved_ = store_.reserve(bytes);
   return reserved_ == nullptr ? nullptr : reserved_->place();
 }
 
@@ -100,12 +105,10 @@ void* PackedWeights::reserve(size_t bytes) {
 size_t PackedWeights::insert(const Key& key, void* elements) {
   if (elements == nullptr) return find(key, turn_ - 1);
   if (reserved_ == nullptr || reserved_->elements() != elements) return SIZE_MAX;
-  void* place = store_.memory().allocate(sizeof(Weights::Packed));
-  if (place == nullptr) return SIZE_MAX;
   PackStore::Block* block = store_.share(reserved_);
   reserved_ = nullptr;
   weights_.tell_packed(store_.memory(), key.kernel);
-  auto* mine = new (place) Weights::Packed{nullptr, block, key, turn_ - 1};
+  auto* mine = new (std::exchange(entry_, nullptr)) Weights::Packed{nullptr, block, key, turn_ - 1};
   mine->next = weights_.packed_.load(std::memory_order_relaxed);
   while (!weights_.packed_.compare_exchange_weak(mine->next, mine, std::memory_order_release,
                                                  std::memory_order_relaxed)) {

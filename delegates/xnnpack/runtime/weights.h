@@ -70,6 +70,7 @@ class PackedWeights {
   PackStore& store_;
   Weights& weights_;
   PackStore::Block* reserved_ = nullptr;  ///< the library writes there
+  void* entry_ = nullptr;                 ///< for what says so
   uint32_t turn_ = 0;
   xnn_weights_cache_provider provider_{};
 };

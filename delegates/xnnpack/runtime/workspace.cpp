@@ -44,7 +44,7 @@ Workspace* Workspaces::join(const void* session, Workspace* preferred) {
 
   xnn_workspace_t memory = nullptr;
   if (xnn_create_workspace(&memory) != xnn_status_success) return nullptr;
-  void* place = memory_.allocate(sizeof(Workspace));
+  void* place = allocate(memory_, sizeof(Workspace));
   if (place == nullptr) return (void)xnn_release_workspace(memory), nullptr;
   lock();
   first_ = new (place) Workspace{*this, first_, memory, session, 1, 0};

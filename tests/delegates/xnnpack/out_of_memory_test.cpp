@@ -1,0 +1,103 @@
+// What happens when the memory of the library ends. The process has a memory of its own.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <new>
+
+#include "delegated.h"
+
+namespace taper::delegates::xnnpack {
+namespace {
+
+/// The heap, which has no bytes for one allocation, or for that and all later ones.
+class FailingHeap final : public Memory {
+ public:
+  void* allocate(size_t bytes) override {
+    const int64_t left = left_--;
+    if (left == 0 || (left < 0 && is_empty_)) return nullptr;
+    bytes_ += bytes;
+    return ::operator new(bytes, alignment, std::nothrow);
+  }
+  void release(void* memory, size_t bytes) override {
+    bytes_ -= bytes;
+    ::operator delete(memory, alignment);
+  }
+  /// Fails after so many allocations from now on.
+  void fail_after(int64_t allocations, bool and_all_later) {
+    left_ = allocations, is_empty_ = and_all_later;
+  }
+  bool has_failed() const { return left_ < 0; }
+  void fail_no_more() { left_ = INT64_MAX; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::align_val_t alignment{64};
+  std::atomic<int64_t> left_{INT64_MAX};
+  std::atomic<bool> is_empty_{false};
+  std::atomic<size_t> bytes_{0};
+};
+
+FailingHeap& heap() {
+  static FailingHeap heap;
+  return heap;
+}
+XnnpackBackend& failing_backend() {
+  static XnnpackBackend backend(heap());
+  return backend;
+}
+
+// Two parts: cumsum stays with the kernels.
+Tensor network(const Tensor& x) {
+  const Tensor first = random_tensor({8, 3, 3, 3}, 1), second = random_tensor({8, 8, 3, 3}, 2);
+  const auto padded = [](const Tensor& y, const Tensor& weight) {
+    return relu(conv2d(y, weight, {}, {1, 1}, {1, 1}));
+  };
+  return padded(sigmoid(padded(cumsum(padded(x, first), 0), second)), second);
+}
+
+std::vector<std::byte> program() {
+  static const XnnpackDelegate delegate(&failing_backend());
+  partition::hand_in(delegate);
+  ExportOptions options;
+  options.exact = false, options.backend = delegate.name(), options.quiet = true;
+  Exporter exporter;
+  exporter.method("forward", network, {input("x", {1, 3, 40, 24})});
+  return exporter.write(options);
+}
+
+void expect_reports_and_then_results(bool and_all_later) {
+  const std::vector<std::byte> file = program();
+  const Tensor x = random_tensor({1, 3, 40, 24}, 3);
+  const std::vector<float> elements = x.to_vector<float>(), want = network(x).to_vector<float>();
+  ModuleOptions options;
+  options.backends = {&failing_backend()};
+  bool has_failed = true;
+  int64_t failures = 0;
+  size_t bytes = 0;
+  for (int64_t n = 0; has_failed; ++n) {
+    SCOPED_TRACE(n);
+    Module module = Module::load(file, options).value();
+    if (n == 0) bytes = heap().bytes();
+    EXPECT_EQ(heap().bytes(), bytes);
+    heap().fail_after(n, and_all_later);
+    const auto y = module.execute("forward", {{elements.data(), sizes_of(x)}});
+    has_failed = heap().has_failed(), heap().fail_no_more();
+    if (!y.ok()) {
+      ++failures;
+      EXPECT_EQ(y.error(), Error::out_of_memory) << module.message();
+    }
+    expect_close(call(module, x), want);
+    ASSERT_LT(n, 1000);
+  }
+  EXPECT_GT(failures, 20);
+}
+
+TEST(xnnpack_out_of_memory, of_one_allocation_is_reported_and_the_next_call_computes) {
+  expect_reports_and_then_results(false);
+}
+TEST(xnnpack_out_of_memory, of_all_allocations_is_reported_and_the_next_call_computes) {
+  expect_reports_and_then_results(true);
+}
+
+}  // namespace
+}  // namespace taper::delegates::xnnpack
