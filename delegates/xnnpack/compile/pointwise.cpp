@@ -33,7 +33,7 @@ void lower_relu(Lowering& out, const Node& node) {
   lower_unary(out, node, Function::clamp, {0, infinity});
 }
 
-/// Bounds of a result. The library's clamp wants 0 between them: see runtime/shapes.cpp.
+/// Bounds of a result. The clamp of a blob has 0 between them: see runtime/blob.fbs.
 void lower_bounds(Lowering& out, const Node& node, float low, float high) {
   if (low <= 0 && high >= 0 && low < high)
     return lower_unary(out, node, Function::clamp, {low, high});

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "taper/delegates/xnnpack/runtime/clamps.h"
+
 namespace taper::delegates::xnnpack {
 namespace {
 
@@ -48,9 +50,7 @@ class Definer {
     for (index_t v = 0; v < part_.values(); ++v)
       if (const xnn_status s = value(v); s != xnn_status_success) return s;
     for (index_t n = 0; n < part_.nodes(); ++n)
-      if (const xnn_status s = node(part_.node(n), static_cast<uint32_t>(part_.inputs() + n));
-          s != xnn_status_success)
-        return s;
+      if (const xnn_status s = node(n); s != xnn_status_success) return s;
     return xnn_status_success;
   }
 
@@ -92,12 +92,46 @@ class Definer {
     return bits == 8 ? xnn_datatype_qcint8 : xnn_datatype_qcint32;
   }
 
-  struct Bounds {
-    explicit Bounds(const NodeView& n) {
-      if (!n.parameters.empty()) low = n.parameters[0], high = n.parameters[1];
+  // The library would fuse clamps behind a node, too, and then mistake paddings for bounds. So it
+  // sees none that it can fuse, and the node gets the bounds of all.
+  xnn_status node(index_t i) {
+    if (fused_.has(i)) return xnn_status_success;
+    const NodeView n = part_.node(i);
+    if (has_bounds(n)) return bounded(i, n, with_clamps(part_, i, fused_));
+    return node(n, static_cast<uint32_t>(part_.inputs() + i));
+  }
+
+  xnn_status bounded(index_t i, const NodeView& n, const Bounded& b) {
+    switch (n.kind) {
+      case blob::Kind::unary:
+        return clamp(i, n, b);
+      case blob::Kind::convolution:
+        return convolution(n, b);
+      case blob::Kind::depthwise:
+        return depthwise(n, b);
+      case blob::Kind::deconvolution:
+        return deconvolution(n, b);
+      case blob::Kind::fully_connected:
+        return xnn_define_fully_connected(subgraph_, b.low, b.high, n.inputs[0], n.inputs[1],
+                                          n.inputs[2], b.result, 0);
+      default:
+        return pool(n, b);
     }
-    float low = -infinity, high = infinity;
-  };
+  }
+
+  // A clamp that leaves a single number of what lies between other bounds is not fused if the
+  // larger of x and x stands before it.
+  xnn_status clamp(index_t i, const NodeView& n, const Bounded& b) {
+    const index_t x = static_cast<index_t>(n.inputs[0]), before = x - part_.inputs();
+    if (before >= 0 && has_bounds(part_.node(before)) && only_reader(part_, x) == i) {
+      const xnn_binary_params params{b.low, b.high};
+      return xnn_define_binary(subgraph_, xnn_binary_maximum, &params, n.inputs[0], n.inputs[0],
+                               b.result, 0);
+    }
+    xnn_unary_params params{};
+    params.clamp = {b.low, b.high};
+    return xnn_define_unary(subgraph_, xnn_unary_clamp, &params, n.inputs[0], b.result, 0);
+  }
 
   xnn_status node(const NodeView& n, uint32_t output) {
     const Span<const uint32_t> in = n.inputs;
@@ -105,26 +139,15 @@ class Definer {
       case blob::Kind::unary:
         return unary(n, output);
       case blob::Kind::binary: {
-        const Bounds bounds(n);
-        const xnn_binary_params params{bounds.low, bounds.high};
+        const xnn_binary_params params = n.parameters.empty()
+                                             ? xnn_binary_params{-infinity, infinity}
+                                             : xnn_binary_params{n.parameters[0], n.parameters[1]};
         return xnn_define_binary(subgraph_, binary_of(n.function), &params, in[0], in[1], output,
                                  0);
-      }
-      case blob::Kind::convolution:
-        return convolution(n, output);
-      case blob::Kind::depthwise:
-        return depthwise(n, output);
-      case blob::Kind::fully_connected: {
-        const Bounds bounds(n);
-        return xnn_define_fully_connected(subgraph_, bounds.low, bounds.high, in[0], in[1], in[2],
-                                          output, 0);
       }
       case blob::Kind::batch_matmul:
         return xnn_define_batch_matrix_multiply(subgraph_, in[0], in[1], output,
                                                 n.numbers.empty() ? 0 : XNN_FLAG_TRANSPOSE_B);
-      case blob::Kind::max_pool:
-      case blob::Kind::average_pool:
-        return pool(n, output);
       case blob::Kind::mean:
         return reduction(n, xnn_reduce_mean, output);
       case blob::Kind::sum:
@@ -152,43 +175,38 @@ class Definer {
         return xnn_define_static_constant_pad(subgraph_, all.values, all.values + all.count / 2,
                                               n.parameters[0], in[0], output, 0);
       }
-      case blob::Kind::deconvolution:
-        return deconvolution(n, output);
       case blob::Kind::resize_bilinear: {
         const Numbers<size_t> all(n.numbers);
         return xnn_define_static_resize_bilinear_2d(
             subgraph_, all.values[0], all.values[1], in[0], output,
             all.values[2] == 1 ? XNN_FLAG_ALIGN_CORNERS : 0);
       }
+      default:
+        return xnn_status_invalid_parameter;
     }
-    return xnn_status_invalid_parameter;
   }
 
   xnn_status unary(const NodeView& n, uint32_t output) {
     xnn_unary_params params{};
-    if (n.function == blob::Function::clamp)
-      params.clamp = {n.parameters[0], n.parameters[1]};
-    else if (n.function == blob::Function::elu)
+    if (n.function == blob::Function::elu)
       params.elu = {n.parameters[0]};
     else if (n.function == blob::Function::leaky_relu)
       params.leaky_relu = {n.parameters[0]};
     return xnn_define_unary(subgraph_, unary_of(n.function), &params, n.inputs[0], output, 0);
   }
 
-  xnn_status convolution(const NodeView& n, uint32_t output) {
-    const Bounds bounds(n);
+  xnn_status convolution(const NodeView& n, const Bounded& b) {
     const Numbers<uint32_t> all(n.numbers);
     const uint32_t *v = all.values, groups = v[6];
     const Shape& filter = shapes_[n.inputs[1]];
     return xnn_define_convolution_2d(
         subgraph_, v[2], v[3], v[2], v[3], static_cast<uint32_t>(filter.sizes[1]),
         static_cast<uint32_t>(filter.sizes[2]), v[0], v[1], v[4], v[5], groups,
-        static_cast<size_t>(filter.sizes[3]), static_cast<size_t>(filter.sizes[0]) / groups,
-        bounds.low, bounds.high, n.inputs[0], n.inputs[1], n.inputs[2], output, 0);
+        static_cast<size_t>(filter.sizes[3]), static_cast<size_t>(filter.sizes[0]) / groups, b.low,
+        b.high, n.inputs[0], n.inputs[1], n.inputs[2], b.result, 0);
   }
 
-  xnn_status depthwise(const NodeView& n, uint32_t output) {
-    const Bounds bounds(n);
+  xnn_status depthwise(const NodeView& n, const Bounded& b) {
     const Numbers<uint32_t> all(n.numbers);
     const uint32_t* v = all.values;
     const Shape& filter = shapes_[n.inputs[1]];
@@ -196,19 +214,19 @@ class Definer {
     return xnn_define_depthwise_convolution_2d(
         subgraph_, v[2], v[3], v[2], v[3], static_cast<uint32_t>(filter.sizes[1]),
         static_cast<uint32_t>(filter.sizes[2]), v[0], v[1], v[4], v[5],
-        static_cast<uint32_t>(filter.sizes[3] / channels), static_cast<size_t>(channels),
-        bounds.low, bounds.high, n.inputs[0], n.inputs[1], n.inputs[2], output, 0);
+        static_cast<uint32_t>(filter.sizes[3] / channels), static_cast<size_t>(channels), b.low,
+        b.high, n.inputs[0], n.inputs[1], n.inputs[2], b.result, 0);
   }
 
-  xnn_status deconvolution(const NodeView& n, uint32_t output) {
+  xnn_status deconvolution(const NodeView& n, const Bounded& b) {
     const Numbers<uint32_t> all(n.numbers);
     const uint32_t* v = all.values;
     const Shape& filter = shapes_[n.inputs[1]];
     return xnn_define_deconvolution_2d(
         subgraph_, v[2], v[3], v[2], v[3], v[6], v[7], static_cast<uint32_t>(filter.sizes[1]),
         static_cast<uint32_t>(filter.sizes[2]), v[0], v[1], v[4], v[5], 1,
-        static_cast<size_t>(filter.sizes[3]), static_cast<size_t>(filter.sizes[0]), -infinity,
-        infinity, n.inputs[0], n.inputs[1], n.inputs[2], output, 0);
+        static_cast<size_t>(filter.sizes[3]), static_cast<size_t>(filter.sizes[0]), b.low, b.high,
+        n.inputs[0], n.inputs[1], n.inputs[2], b.result, 0);
   }
 
   xnn_status reduction(const NodeView& n, xnn_reduce_operator op, uint32_t output) {
@@ -217,15 +235,14 @@ class Definer {
                                     n.numbers[0] == 1 ? XNN_FLAG_KEEP_DIMS : 0);
   }
 
-  xnn_status pool(const NodeView& n, uint32_t output) {
-    const Bounds bounds(n);
+  xnn_status pool(const NodeView& n, const Bounded& b) {
     const Numbers<uint32_t> all(n.numbers);
     const uint32_t* v = all.values;
     if (n.kind == blob::Kind::average_pool)
       return xnn_define_average_pooling_2d(subgraph_, v[4], v[5], v[4], v[5], v[0], v[1], v[2],
-                                           v[3], bounds.low, bounds.high, n.inputs[0], output, 0);
+                                           v[3], b.low, b.high, n.inputs[0], b.result, 0);
     return xnn_define_max_pooling_2d(subgraph_, v[4], v[5], v[4], v[5], v[0], v[1], v[2], v[3],
-                                     v[6], v[7], bounds.low, bounds.high, n.inputs[0], output, 0);
+                                     v[6], v[7], b.low, b.high, n.inputs[0], b.result, 0);
   }
 
   xnn_status concatenate(const NodeView& n, uint32_t output) {
@@ -248,6 +265,7 @@ class Definer {
   const Part& part_;
   const Shape* shapes_;
   const void* const* constants_;
+  NodeSet fused_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "taper/delegates/xnnpack/runtime/clamps.h"
+
 namespace taper::delegates::xnnpack {
 namespace {
 
@@ -37,45 +39,10 @@ bool read(xnn_runtime_t runtime, xnn_profile_info what, void* to, size_t bytes) 
          xnn_get_runtime_profiling_info(runtime, what, bytes, to, &needed) == xnn_status_success;
 }
 
-// The only node that reads the value; -1: there are others, or it is a result of the part.
-index_t only_reader(const Part& part, index_t value) {
-  index_t reader = -1;
-  for (index_t r = 0; r < part.results(); ++r)
-    if (part.result(r) == value) return -1;
-  for (index_t i = 0; i < part.nodes(); ++i)
-    for (const uint32_t input : part.node(i).inputs) {
-      if (static_cast<index_t>(input) != value) continue;
-      if (reader >= 0) return -1;
-      reader = i;
-    }
-  return reader;
-}
-
-bool is_clamp(const NodeView& n) {
-  return n.kind == blob::Kind::unary && n.function == blob::Function::clamp;
-}
-bool has_bounds(const NodeView& n) {
-  switch (n.kind) {
-    case blob::Kind::convolution:
-    case blob::Kind::depthwise:
-    case blob::Kind::deconvolution:
-    case blob::Kind::fully_connected:
-    case blob::Kind::max_pool:
-    case blob::Kind::average_pool:
-      return true;
-    default:
-      return is_clamp(n);
-  }
-}
-
-// Whether the library makes the node a part of another one, as xnn_subgraph_fusion does: clamps of
-// the node before them, and zeros around images of the convolution behind them.
-bool is_fused(const Part& part, index_t i) {
+// Whether the library makes the node a part of another one, as xnn_subgraph_fusion does: zeros
+// around images of the convolution behind them.
+bool is_padding(const Part& part, index_t i) {
   const NodeView n = part.node(i);
-  const index_t input = static_cast<index_t>(n.inputs[0]);
-  if (is_clamp(n))
-    return input >= part.inputs() && has_bounds(part.node(input - part.inputs())) &&
-           only_reader(part, input) == i;
   if (n.kind != blob::Kind::pad || n.numbers.size() != 8 || n.parameters[0] != 0) return false;
   for (const int place : {0, 3, 4, 7})  // batches and channels
     if (n.numbers[place] != 0) return false;
@@ -83,6 +50,16 @@ bool is_fused(const Part& part, index_t i) {
   if (reader < 0) return false;
   const blob::Kind kind = part.node(reader).kind;
   return kind == blob::Kind::convolution || kind == blob::Kind::depthwise;
+}
+
+// The nodes that are computed along with another one.
+NodeSet fused_nodes(const Part& part) {
+  NodeSet fused;
+  for (index_t i = 0; i < part.nodes(); ++i) {
+    if (is_padding(part, i)) fused.add(i);
+    if (!fused.has(i) && has_bounds(part.node(i))) (void)with_clamps(part, i, fused);
+  }
+  return fused;
 }
 
 }  // namespace
@@ -98,12 +75,13 @@ void tell_node_times(xnn_runtime_t runtime, const Part& part, Memory& memory,
       !read(runtime, xnn_profile_info_operator_name, names.as<void>(), name_bytes) ||
       !read(runtime, xnn_profile_info_operator_timing, times.as<void>(), count * sizeof(uint64_t)))
     return;
+  const NodeSet fused = fused_nodes(part);
   size_t expected = 0;
-  for (index_t i = 0; i < part.nodes(); ++i) expected += is_fused(part, i) ? 0 : 1;
+  for (index_t i = 0; i < part.nodes(); ++i) expected += fused.has(i) ? 0 : 1;
   const char* name = names.as<char>();
   index_t node = 0;
   for (size_t i = 0; i < count; ++i, ++node, name += std::strlen(name) + 1) {
-    while (node < part.nodes() && is_fused(part, node)) ++node;
+    while (node < part.nodes() && fused.has(node)) ++node;
     const bool is_known = expected == count && node < part.nodes();
     nodes.as<NodeObserver::Node>()[i] = {name, is_known ? part.node(node).source : "",
                                          times.as<uint64_t>()[i]};

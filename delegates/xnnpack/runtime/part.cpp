@@ -3,7 +3,7 @@
 namespace taper::delegates::xnnpack {
 namespace {
 
-constexpr uint32_t most_nodes = 1u << 13, most_values = 1u << 17;
+constexpr uint32_t most_values = 1u << 17;
 constexpr index_t most_numbers = 16;
 constexpr index_t most_row = index_t{1} << 28;  // bytes of a row in 4 bits
 

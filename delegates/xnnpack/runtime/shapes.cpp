@@ -236,8 +236,6 @@ bool infer_pad(const NodeView& n, const Shape& x, Shape& result) {
 bool has_parameters(const NodeView& n) {
   switch (n.function) {
     case blob::Function::clamp:
-      // The library fuses a clamp into the node before, and then mistakes the paddings of a
-      // convolution for bounds. This does no harm if 0 lies between the bounds.
       return n.parameters.size() == 2 && n.parameters[0] < n.parameters[1] &&
              n.parameters[0] <= 0 && n.parameters[1] >= 0;
     case blob::Function::elu:
