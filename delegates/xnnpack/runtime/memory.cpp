@@ -16,14 +16,15 @@ struct Head {
 };
 constexpr size_t least_alignment = 64;
 
-// Small pieces for a library that got no memory. All of it is free again when all pieces are back.
+// Pieces for a library that got no memory: the largest has 40 bytes for each value and node of a
+// part. All of it is free again when all pieces are back. A system with virtual memory gives it no
+// pages before.
 class Reserve {
  public:
   void* take(size_t bytes) {
-    if (bytes > most_bytes) return nullptr;
     lock();
     void* piece = nullptr;
-    if (bytes <= sizeof bytes_ - used_) piece = bytes_ + used_, used_ += bytes, ++pieces_;
+    if (bytes <= (sizeof bytes_ - used_) / 2) piece = bytes_ + used_, used_ += bytes, ++pieces_;
     unlock();
     return piece;
   }
@@ -45,8 +46,6 @@ class Reserve {
   }
 
  private:
-  static constexpr size_t most_bytes = 64 << 10;
-
   // Others hold the lock for a few instructions.
   void lock() {
     while (is_locked_.test_and_set(std::memory_order_acquire)) {
@@ -57,7 +56,7 @@ class Reserve {
   std::atomic_flag is_locked_ = ATOMIC_FLAG_INIT;
   size_t used_ = 0;
   uint32_t pieces_ = 0;
-  std::byte bytes_[4 * most_bytes] = {};
+  std::byte bytes_[1 << 20] = {};
 };
 Reserve reserve;
 std::atomic<uint32_t> failures{0};

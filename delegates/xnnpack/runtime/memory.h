@@ -25,7 +25,7 @@ bool initialize(Memory& memory);
 
 /// Of the backend itself. nullptr is counted as a failure.
 void* allocate(Memory& memory, size_t bytes);
-/// How often there was no memory. The library does not check some small pieces, so it gets those
+/// How often there was no memory. The library does not check some pieces, so it gets those
 /// from a reserve. What it makes meanwhile must be destroyed.
 uint32_t failed_allocations();
 /// Whether the reserve suffices for such pieces. The library must not make anything otherwise.
