@@ -64,12 +64,12 @@ std::atomic<uint32_t> failures{0};
 Memory& memory_of(void* context) { return *static_cast<Memory*>(context); }
 Head& head_of(void* piece) { return static_cast<Head*>(piece)[-1]; }
 
-void* take(void* context, size_t alignment, size_t bytes) {
+void* take(void* context, size_t alignment, size_t bytes, bool may_use_reserve) {
   if (alignment < least_alignment) alignment = least_alignment;
   const size_t spare = alignment + sizeof(Head);
   if (bytes > SIZE_MAX / 2 - spare) return nullptr;
   void* block = memory_of(context).allocate(bytes + spare);
-  if (block == nullptr) ++failures, block = reserve.take(bytes + spare);
+  if (block == nullptr) ++failures, block = may_use_reserve ? reserve.take(bytes + spare) : nullptr;
   if (block == nullptr) return nullptr;
   const uintptr_t first = reinterpret_cast<uintptr_t>(block) + sizeof(Head);
   void* piece = reinterpret_cast<void*>((first + alignment - 1) / alignment * alignment);
@@ -82,7 +82,13 @@ void give_back(void* context, void* piece) {
   if (!reserve.give_back(head.block)) memory_of(context).release(head.block, head.block_bytes);
 }
 
-void* allocate_piece(void* context, size_t bytes) { return take(context, least_alignment, bytes); }
+// The library checks what it gets for vectors, such as workspaces, which live long.
+void* allocate_for_vectors(void* context, size_t alignment, size_t bytes) {
+  return take(context, alignment, bytes, false);
+}
+void* allocate_piece(void* context, size_t bytes) {
+  return take(context, least_alignment, bytes, true);
+}
 void* reallocate_piece(void* context, void* piece, size_t bytes) {
   void* other = allocate_piece(context, bytes);
   if (piece == nullptr || other == nullptr) return other;
@@ -96,8 +102,8 @@ void* reallocate_piece(void* context, void* piece, size_t bytes) {
 
 bool initialize(Memory& memory) {
   // the library copies this in its first initialization, and ignores it later
-  const xnn_allocator allocator{&memory,   allocate_piece, reallocate_piece,
-                                give_back, take,           give_back};
+  const xnn_allocator allocator{&memory,   allocate_piece,       reallocate_piece,
+                                give_back, allocate_for_vectors, give_back};
   return xnn_initialize(&allocator) == xnn_status_success;
 }
 
