@@ -15,6 +15,7 @@ struct Head {
   size_t block_bytes, bytes;
 };
 constexpr size_t least_alignment = 64;
+constexpr size_t most_zeros = 64 << 10;  // of a pixel
 
 // Pieces for a library that got no memory: the largest has 40 bytes for each value and node of a
 // part. All of it is free again when all pieces are back. A system with virtual memory gives it no
@@ -82,9 +83,10 @@ void give_back(void* context, void* piece) {
   if (!reserve.give_back(head.block)) memory_of(context).release(head.block, head.block_bytes);
 }
 
-// The library checks what it gets for vectors, such as workspaces, which live long.
+// The library checks what it gets for vectors, but pools then release their zeros twice. Workspaces
+// are mostly larger, and live too long for the reserve.
 void* allocate_for_vectors(void* context, size_t alignment, size_t bytes) {
-  return take(context, alignment, bytes, false);
+  return take(context, alignment, bytes, bytes <= most_zeros);
 }
 void* allocate_piece(void* context, size_t bytes) {
   return take(context, least_alignment, bytes, true);

@@ -112,6 +112,32 @@ TEST(xnnpack_out_of_memory, of_one_allocation_is_reported_and_the_next_call_comp
 TEST(xnnpack_out_of_memory, of_all_allocations_is_reported_and_the_next_call_computes) {
   expect_reports_and_then_results(network, random_tensor({1, 3, 40, 24}, 3), 20, true);
 }
+TEST(xnnpack_out_of_memory, of_other_sizes_is_reported) {
+  const auto pooled = [](const Tensor& x) {
+    const Tensor y = conv2d(x, random_tensor({6, 3, 3, 3}, 5), {}, 1, 1);
+    return avg_pool2d(y, 3, 2, 1, false, false);
+  };
+  const std::vector<std::byte> file = program(pooled, {1, 3, Dim::symbol("height", 4, 64), 9});
+  ModuleOptions options;
+  options.backends = {&failing_backend()};
+  bool has_failed = true;
+  for (int64_t n = 0; has_failed; ++n) {
+    SCOPED_TRACE(n);
+    Module module = Module::load(file, options).value();
+    for (const int64_t height : {8, 16, 32}) {
+      const Tensor x = random_tensor({1, 3, height, 9}, 6);
+      const std::vector<float> elements = x.to_vector<float>();
+      if (height == 16) {
+        heap().fail_after(n, false);
+        (void)module.execute("forward", {{elements.data(), sizes_of(x)}});
+        has_failed = heap().has_failed(), heap().fail_no_more();
+      }
+      expect_close(call(module, x), pooled(x).to_vector<float>());
+    }
+    ASSERT_LT(n, 1000);
+  }
+}
+
 TEST(xnnpack_out_of_memory, of_a_part_of_many_nodes_is_reported) {
   heap().fail_from(size_t{1} << 15);
   for (const bool and_all_later : {false, true})
