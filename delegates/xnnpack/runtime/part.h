@@ -11,7 +11,7 @@ inline constexpr int most_dimensions = 6;  ///< of a tensor in XNNPACK
 inline constexpr index_t most_inputs = 5;
 inline constexpr int64_t most_step = 1 << 15;  ///< of strides, paddings, windows and dilations
 inline constexpr int64_t most_elements = int64_t{1} << 34;  ///< of a tensor
-inline constexpr uint32_t most_nodes = 1u << 13;  ///< of a part
+inline constexpr uint32_t most_nodes = 1u << 13;            ///< of a part
 
 /// The vectors of a node as spans.
 struct NodeView {
