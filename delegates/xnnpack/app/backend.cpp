@@ -79,7 +79,7 @@ class Heap final : public Memory {
 
 // never destroyed: programs may be closed late
 Heap& heap() {
-  static Heap& heap = *new Heap();
+  static Heap& heap = *new Heap;  // without parentheses, which would write zeros to the reserve
   return heap;
 }
 

@@ -115,8 +115,8 @@ Error take_shapes(Instance& instance, const DelegateArguments& arguments, Contex
 }
 
 // Says why the library did not do something. `before`: how many allocations had failed.
-Error fail_in_library(Context& context, uint32_t before) {
-  if (failed_allocations() != before || !has_reserve())
+Error fail_in_library(Memory& memory, Context& context, uint32_t before) {
+  if (memory.failures() != before || !memory.has_reserve())
     return context.fail(Error::out_of_memory, TAPER_TEXT("XNNPACK got no memory"));
   return context.fail(Error::not_supported, TAPER_TEXT("XNNPACK refuses the part or these sizes"));
 }
@@ -197,10 +197,10 @@ Error XnnpackBackend::create(void* loaded, void* memory, const DelegateArguments
     instance.externals()[i] = {static_cast<uint32_t>(i), nullptr};
   for (index_t r = 0; r < part.results(); ++r)
     instance.externals()[part.operands() + r] = {static_cast<uint32_t>(part.result(r)), nullptr};
-  const uint32_t before = failed_allocations();
+  const uint32_t before = store_.memory().failures();
   instance.engine = take_engine(instance, arguments.session, context.threads, observer_ != nullptr);
   if (instance.engine != nullptr) return Error::ok;
-  return fail_in_library(context, before);
+  return fail_in_library(store_.memory(), context, before);
 }
 
 void XnnpackBackend::release(void* memory) {
@@ -219,11 +219,11 @@ Error XnnpackBackend::reshape(void* memory, const DelegateArguments& arguments, 
   Instance& instance = *static_cast<Instance*>(memory);
   instance.is_set_up = false;
   TAPER_TRY(take_shapes(instance, arguments, context));
-  const uint32_t before = failed_allocations();
+  const uint32_t before = store_.memory().failures();
   const bool has_engine = (instance.engine != nullptr && !instance.engine->is_broken()) ||
                           renew_engine(instance, context.threads, observer_ != nullptr);
   if (has_engine && instance.engine->reshape(instance.part(), instance.shapes())) return Error::ok;
-  return fail_in_library(context, before);
+  return fail_in_library(store_.memory(), context, before);
 }
 
 void XnnpackBackend::result(const void* memory, index_t i, DType& dtype, Shape& shape) const {

@@ -13,9 +13,11 @@ Engine* Engine::create(PackStore& store, const Part& part, const Shape* shapes, 
   void* place = allocate(store.memory(), sizeof(Engine));
   if (place == nullptr) return nullptr;
   Engine* engine = new (place) Engine(store, weights, workspace, threads, is_timed);
-  const uint32_t before = failed_allocations();
-  if (has_reserve() && engine->build(part, shapes) && failed_allocations() == before) return engine;
-  destroy(store.memory(), engine);
+  Memory& memory = store.memory();
+  const uint32_t before = memory.failures();
+  if (memory.has_reserve() && engine->build(part, shapes) && memory.failures() == before)
+    return engine;
+  destroy(memory, engine);
   return nullptr;
 }
 
@@ -57,9 +59,9 @@ void Engine::tell(const Part& part, NodeObserver& observer) const {
 }
 
 bool Engine::reshape(const Part& part, const Shape* shapes) {
-  const uint32_t before = failed_allocations();
-  is_broken_ =
-      is_broken_ || !has_reserve() || !take_sizes(part, shapes) || failed_allocations() != before;
+  const uint32_t before = memory_.failures();
+  is_broken_ = is_broken_ || !memory_.has_reserve() || !take_sizes(part, shapes) ||
+               memory_.failures() != before;
   return !is_broken_;
 }
 

@@ -2,7 +2,6 @@
 
 #include <xnnpack.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 
@@ -17,51 +16,6 @@ struct Head {
 constexpr size_t least_alignment = 64;
 constexpr size_t most_zeros = 64 << 10;  // of a pixel
 
-// Pieces for a library that got no memory: the largest has 40 bytes for each value and node of a
-// part. All of it is free again when all pieces are back. A system with virtual memory gives it no
-// pages before.
-class Reserve {
- public:
-  void* take(size_t bytes) {
-    lock();
-    void* piece = nullptr;
-    if (bytes <= (sizeof bytes_ - used_) / 2) piece = bytes_ + used_, used_ += bytes, ++pieces_;
-    unlock();
-    return piece;
-  }
-  // Whether the piece came from here.
-  bool give_back(void* piece) {
-    const uintptr_t place = reinterpret_cast<uintptr_t>(piece);
-    const uintptr_t first = reinterpret_cast<uintptr_t>(bytes_);
-    if (place < first || place >= first + sizeof bytes_) return false;
-    lock();
-    if (--pieces_ == 0) used_ = 0;
-    unlock();
-    return true;
-  }
-  bool suffices() {
-    lock();
-    const bool does = used_ <= sizeof bytes_ / 2;
-    unlock();
-    return does;
-  }
-
- private:
-  // Others hold the lock for a few instructions.
-  void lock() {
-    while (is_locked_.test_and_set(std::memory_order_acquire)) {
-    }
-  }
-  void unlock() { is_locked_.clear(std::memory_order_release); }
-
-  std::atomic_flag is_locked_ = ATOMIC_FLAG_INIT;
-  size_t used_ = 0;
-  uint32_t pieces_ = 0;
-  std::byte bytes_[1 << 20] = {};
-};
-Reserve reserve;
-std::atomic<uint32_t> failures{0};
-
 Memory& memory_of(void* context) { return *static_cast<Memory*>(context); }
 Head& head_of(void* piece) { return static_cast<Head*>(piece)[-1]; }
 
@@ -69,8 +23,9 @@ void* take(void* context, size_t alignment, size_t bytes, bool may_use_reserve) 
   if (alignment < least_alignment) alignment = least_alignment;
   const size_t spare = alignment + sizeof(Head);
   if (bytes > SIZE_MAX / 2 - spare) return nullptr;
-  void* block = memory_of(context).allocate(bytes + spare);
-  if (block == nullptr) ++failures, block = may_use_reserve ? reserve.take(bytes + spare) : nullptr;
+  Memory& memory = memory_of(context);
+  void* block = memory.allocate(bytes + spare);
+  if (block == nullptr) block = memory.fail(may_use_reserve ? bytes + spare : 0);
   if (block == nullptr) return nullptr;
   const uintptr_t first = reinterpret_cast<uintptr_t>(block) + sizeof(Head);
   void* piece = reinterpret_cast<void*>((first + alignment - 1) / alignment * alignment);
@@ -80,7 +35,8 @@ void* take(void* context, size_t alignment, size_t bytes, bool may_use_reserve) 
 void give_back(void* context, void* piece) {
   if (piece == nullptr) return;
   const Head head = head_of(piece);
-  if (!reserve.give_back(head.block)) memory_of(context).release(head.block, head.block_bytes);
+  Memory& memory = memory_of(context);
+  if (!memory.reserve().give_back(head.block)) memory.release(head.block, head.block_bytes);
 }
 
 // The library checks what it gets for vectors, but pools then release their zeros twice. Workspaces
@@ -109,12 +65,49 @@ bool initialize(Memory& memory) {
   return xnn_initialize(&allocator) == xnn_status_success;
 }
 
+void* Memory::fail(size_t bytes) {
+  ++failures_;
+  return bytes == 0 ? nullptr : reserve_.take(bytes);
+}
+
 void* allocate(Memory& memory, size_t bytes) {
   void* piece = memory.allocate(bytes);
-  if (piece == nullptr) ++failures;
+  if (piece == nullptr) (void)memory.fail(0);
   return piece;
 }
-uint32_t failed_allocations() { return failures; }
-bool has_reserve() { return reserve.suffices(); }
+
+// ---- the reserve
+
+void* Reserve::take(size_t bytes) {
+  lock();
+  void* piece = nullptr;
+  if (bytes <= (sizeof bytes_ - used_) / 2) piece = bytes_ + used_, used_ += bytes, ++pieces_;
+  unlock();
+  return piece;
+}
+
+bool Reserve::give_back(void* piece) {
+  const uintptr_t place = reinterpret_cast<uintptr_t>(piece);
+  const uintptr_t first = reinterpret_cast<uintptr_t>(bytes_);
+  if (place < first || place >= first + sizeof bytes_) return false;
+  lock();
+  if (--pieces_ == 0) used_ = 0;
+  unlock();
+  return true;
+}
+
+bool Reserve::suffices() {
+  lock();
+  const bool does = used_ <= sizeof bytes_ / 2;
+  unlock();
+  return does;
+}
+
+// Others hold the lock for a few instructions.
+void Reserve::lock() {
+  while (is_locked_.test_and_set(std::memory_order_acquire)) {
+  }
+}
+void Reserve::unlock() { is_locked_.clear(std::memory_order_release); }
 
 }  // namespace taper::delegates::xnnpack
