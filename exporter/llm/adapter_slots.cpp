@@ -27,7 +27,7 @@ Slots empty_slots(const std::string& path) {
   const Result<size_t> size = Program::metadata_bytes(file.bytes());
   // `load` says better what is wrong
   std::vector<std::byte> metadata(size.ok() ? size.value() : 64);
-  const Result<Program> program = Program::load(file.bytes(), default_kernels(), metadata, options);
+  Result<Program> program = Program::load(file.bytes(), default_kernels(), metadata, options);
   if (!program.ok()) throw ExportError(path + ": " + describe(info));
   Slots slots;
   const internal::ProgramView& view = program.value().data().view;
@@ -37,6 +37,7 @@ Slots empty_slots(const std::string& path) {
       slots[reinterpret_cast<const char*>(c.key.data())] = {
           c.dtype, {c.sizes.begin(), c.sizes.end()}, std::vector<std::byte>(c.bytes)};
   }
+  static_cast<void>(program.value().close());  // backends unload their parts; no method is open
   return slots;
 }
 
