@@ -1,11 +1,11 @@
-// Attention as products around a softmax. The scores need memory of their own.
+// Attention as products around a softmax, in tiles of scores.
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "taper/delegates/xnnpack/compile/arguments.h"
+#include "taper/delegates/xnnpack/compile/attention_masks.h"
 #include "taper/delegates/xnnpack/compile/table.h"
 #include "taper/exporter/eager/ops/comparison.h"
 #include "taper/exporter/eager/ops/creation.h"
@@ -20,16 +20,6 @@ namespace {
 using blob::Function, blob::Kind;
 using eager::Tensor;
 using ir::Call, ir::Node, ir::Value;
-
-// They take 1 MiB. Our kernel keeps few scores at a time, and is faster where there are many.
-constexpr int64_t most_scores = 1 << 18;
-
-/// The most scores of a call.
-int64_t scores_of(const Value& query, const Value& key) {
-  Dim count = key.type.sizes[key.type.rank - 2];
-  for (int d = 0; d < query.type.rank - 1; ++d) count = count * query.type.sizes[d];
-  return count.upper();
-}
 
 int symbolic(std::initializer_list<Dim> sizes) {
   return static_cast<int>(
@@ -92,42 +82,15 @@ std::string refuses_under(const Node& node, const Value* mask) {
   if (!agree(key, *c.template get<"value">())) return "value has other leading sizes than key";
   if (c.template get<"is_causal">() && symbolic({q[rank - 2], k[rank - 2]}) > 0)
     return "later keys are hidden, and their number is symbolic";
-  if (scores_of(query, key) > most_scores) return "its scores need more than 1 MiB";
-  return shares_heads(query, key)
-             ? refuses_sharing(query, key, mask, c.template get<"enable_gqa">())
-             : "";
+  if (shares_heads(query, key)) {
+    const std::string why = refuses_sharing(query, key, mask, c.template get<"enable_gqa">());
+    if (!why.empty()) return why;
+  }
+  return refuses_cuts(cut_attention(query, key));
 }
 template <const Operator& op>
 std::string refuses_attention(const Node& node) {
   return refuses_under<op>(node, Call<op>(node).template get<"attn_mask">());
-}
-
-// ---- masks: numbers that are added to the scores ----
-
-/// The least number of a mask. It leaves nothing of a score, and a softmax over such scores is no
-/// NaN. Twice as much stands for -infinity, which hides a key beside the most negative numbers,
-/// too.
-constexpr float least = -1e38f;
-
-/// Hides the keys behind a query's own position, for the queries of several heads.
-Ref causal_mask(Lowering& out, int64_t queries, int64_t keys, int64_t heads) {
-  std::vector<float> mask;
-  for (int64_t i = 0; i < heads * queries; ++i)
-    for (int64_t j = 0; j < keys; ++j) mask.push_back(j <= i % queries ? 0 : least);
-  return out.constant(mask, {heads * queries, keys});
-}
-
-/// 0 for a key that -infinity hides, and 1 for others.
-Ref shown_keys(Lowering& out, Ref mask) {
-  // The most negative number becomes -6.8. It hides a key only beside others.
-  const Ref small = out.add(Kind::binary, Function::multiply, {mask, out.number(2e-38)}),
-            moved = out.add(Kind::binary, Function::add, {small, out.number(8)});
-  return out.add(Kind::unary, Function::clamp, {moved}, {}, {0, 1});
-}
-/// 1 for a query with a key, and 0 for one without any, which gets zeros.
-Ref has_keys(Lowering& out, Ref shown, int rank) {
-  const Ref keys = out.add(Kind::sum, Function::none, {shown}, {1, rank - 1});
-  return out.add(Kind::unary, Function::clamp, {keys}, {}, {0, 1});
 }
 
 /// Attention as nodes, of (…, heads, positions, features). Heads that share keys are more queries
@@ -138,89 +101,116 @@ class Products {
   Products(Lowering& out, const Node& node)
       : out_(out),
         call_(node),
-        query_(call_.template get<"query">()),
-        key_(call_.template get<"key">()),
-        value_(call_.template get<"value">()),
-        rank_(query_->type.rank),
-        shares_(shares_heads(*query_, *key_)),
-        splits_scores_(shares_ && differs_by_heads(call_.template get<"attn_mask">())) {}
+        query_(*call_.template get<"query">()),
+        key_(*call_.template get<"key">()),
+        value_(*call_.template get<"value">()),
+        rank_(query_.type.rank),
+        sharing_(shares_heads(query_, key_) ? heads_of(query_).value() / heads_of(key_).value()
+                                            : 1),
+        splits_scores_(sharing_ > 1 && differs_by_heads(call_.template get<"attn_mask">())),
+        cuts_(cut_attention(query_, key_)),
+        slices_(out),
+        masks_(out, slices_, call_.template get<"attn_mask">(), splits_scores_ ? 1 : sharing_) {}
 
   Ref add() {
-    const Ref scores =
-        out_.add(Kind::batch_matmul, Function::none,
-                 {joined(scaled_query(), query_->type.sizes[rank_ - 1]), out_.ref(key_)},
-                 {1});  // the key is turned
-    const Dim keys = key_->type.sizes[rank_ - 2], features = value_->type.sizes[rank_ - 1];
-    Ref weights = out_.add(Kind::softmax, Function::none,
-                           {masked(splits_scores_ ? apart(scores, keys) : scores)});
-    if (splits_scores_) weights = joined(weights, keys);
-    Ref result = out_.add(Kind::batch_matmul, Function::none, {weights, out_.ref(value_)});
-    if (splits_scores_) return shown_alone(apart(result, features));
-    return apart(shown_alone(result), features);
+    return in_tiles(out_, query_, key_, cuts_, [&](const Tile& tile) { return attend(tile); });
   }
 
  private:
-  Ref scaled_query() {
-    const double* scale = call_.template get<"scale">();
-    const double features = static_cast<double>(query_->type.sizes[rank_ - 1].value());
-    const Ref factor = out_.number(scale != nullptr ? *scale : 1 / std::sqrt(features));
-    return out_.add(Kind::binary, Function::multiply, {out_.ref(query_), factor});
+  Ref attend(const Tile& tile) {
+    const Tile of_keys = keys_of(tile);
+    const Dim keys = of_keys.ranges.back().size, features = value_.type.sizes[rank_ - 1];
+    Ref scores = out_.add(Kind::batch_matmul, Function::none,
+                          {joined(tile, scaled_query(tile), query_.type.sizes[rank_ - 1]),
+                           slices_(key_, of_keys.ranges)},
+                          {1});  // the key is turned
+    if (splits_scores_) scores = apart(tile, scores, keys);
+    if (call_.template get<"is_causal">()) scores = sum(scores, later_keys(tile, keys));
+    const TileMasks::Numbers mask = masks_.of(tile);
+    if (mask.added != Ref()) scores = sum(scores, mask.added);
+    Ref weights = out_.add(Kind::softmax, Function::none, {scores});
+    if (splits_scores_) weights = joined(tile, weights, keys);
+    Ref result =
+        out_.add(Kind::batch_matmul, Function::none, {weights, slices_(value_, of_keys.ranges)});
+    if (splits_scores_) return shown_alone(apart(tile, result, features), mask);
+    return apart(tile, shown_alone(result, mask), features);
   }
-  Ref masked(Ref scores) {
-    const Dim *q = query_->type.sizes, *k = key_->type.sizes;
-    if (call_.template get<"is_causal">())
-      scores =
-          sum(scores, causal_mask(out_, q[rank_ - 2].value(), k[rank_ - 2].value(), sharing()));
-    const Value* mask = call_.template get<"attn_mask">();
-    if (mask == nullptr) return scores;
-    const Ref given = for_all_heads(*mask), shown = shown_keys(out_, given);
-    has_keys_ = has_keys(out_, shown, mask->type.rank);
-    // max(given, least) + (1 - shown) least
-    const Ref finite = out_.add(Kind::binary, Function::maximum, {given, out_.number(least)}),
-              more = out_.add(Kind::binary, Function::multiply, {shown, out_.number(-least)});
-    return sum(scores, sum(finite, sum(more, out_.number(least))));
+
+  Ref scaled_query(const Tile& tile) {
+    const double* scale = call_.template get<"scale">();
+    const double features = static_cast<double>(query_.type.sizes[rank_ - 1].value());
+    const Ref factor = out_.number(scale != nullptr ? *scale : 1 / std::sqrt(features));
+    return out_.add(Kind::binary, Function::multiply, {slices_(query_, tile.ranges), factor});
+  }
+  /// The keys for a tile of queries, without those that all of them hide.
+  Tile keys_of(const Tile& tile) const {
+    Tile keys = tile;
+    Tile::Range& heads = keys.ranges[static_cast<size_t>(rank_ - 3)];
+    heads.begin /= sharing_;
+    heads.size = heads.is_whole ? heads_of(key_) : Dim(heads.size.value() / sharing_);
+    const Tile::Range& queries = tile.ranges.back();
+    Tile::Range& positions = keys.ranges.back();
+    positions = {0, key_.type.sizes[rank_ - 2]};
+    if (!call_.template get<"is_causal">()) return keys;
+    const int64_t end = queries.begin + queries.size.value();
+    if (end < positions.size.value()) positions = {0, end, false};
+    return keys;
+  }
+  /// Numbers that hide the keys behind a query's own position, for heads that share keys.
+  Ref later_keys(const Tile& tile, Dim keys) {
+    const Tile::Range& queries = tile.ranges.back();
+    const int64_t begin = queries.begin, rows = queries.size.value(), columns = keys.value();
+    // Row i of a band hides its columns behind last + i. A tile begins there at last - begin.
+    const int64_t all = query_.type.sizes[rank_ - 2].value(), cuts = cuts_.counts.back();
+    const int64_t last = all * (cuts - 1) / cuts;
+    const int64_t width = cuts == 1 ? columns : last + rows;
+    Ref& band = bands_[{rows, width}];
+    if (band == Ref()) {
+      std::vector<float> numbers;
+      for (int64_t i = 0; i < (splits_scores_ ? 1 : sharing_) * rows; ++i)
+        for (int64_t j = 0; j < width; ++j) numbers.push_back(j <= last + i % rows ? 0 : least);
+      const auto height = static_cast<int64_t>(numbers.size()) / width;
+      band = out_.constant(numbers, {height, width});
+    }
+    if (cuts == 1) return band;
+    return out_.add(Kind::slice, Function::none, {band}, {0, last - begin, 0, columns});
   }
   /// The results of queries that have a key. Those of others become zeros.
-  Ref shown_alone(Ref result) {
-    if (has_keys_.kind == Ref::Kind::none) return result;
-    return out_.add(Kind::binary, Function::multiply, {result, has_keys_});
-  }
-  /// How many heads of query share one of key.
-  int64_t sharing() const {
-    return shares_ ? heads_of(*query_).value() / heads_of(*key_).value() : 1;
-  }
-  /// The mask for the queries of all heads that share keys.
-  Ref for_all_heads(const Value& mask) {
-    const Ref own = out_.ref(&mask);
-    const int rank = mask.type.rank;
-    if (!shares_ || splits_scores_ || rank < 2 || proves_equal(mask.type.sizes[rank - 2], 1))
-      return own;
-    return out_.joined(std::vector<Ref>(static_cast<size_t>(sharing()), own), rank - 2);
+  Ref shown_alone(Ref result, const TileMasks::Numbers& mask) {
+    if (mask.has_keys == Ref()) return result;
+    return out_.add(Kind::binary, Function::multiply, {result, mask.has_keys});
   }
   Ref sum(Ref a, Ref b) { return out_.add(Kind::binary, Function::add, {a, b}); }
 
   /// (…, heads, queries, n) with the queries of heads that share keys in one, and back.
-  Ref joined(Ref x, Dim n) {
-    if (!shares_) return x;
-    return reshaped(x, heads_of(*key_), query_->type.sizes[rank_ - 2] * Dim(sharing()), n);
+  Ref joined(const Tile& tile, Ref x, Dim n) {
+    if (sharing_ == 1) return x;
+    const Dim queries = tile.ranges.back().size * Dim(sharing_);
+    return reshaped(tile, x, keys_of(tile).ranges[static_cast<size_t>(rank_ - 3)].size, queries, n);
   }
-  Ref apart(Ref x, Dim n) {
-    return shares_ ? reshaped(x, heads_of(*query_), query_->type.sizes[rank_ - 2], n) : x;
+  Ref apart(const Tile& tile, Ref x, Dim n) {
+    if (sharing_ == 1) return x;
+    return reshaped(tile, x, tile.ranges[static_cast<size_t>(rank_ - 3)].size,
+                    tile.ranges.back().size, n);
   }
-  Ref reshaped(Ref x, Dim heads, Dim queries, Dim n) {
-    std::vector<int64_t> sizes = numbers_or_zero({heads, queries, n});
-    for (int d = rank_ - 4; d >= 0; --d)
-      sizes.insert(sizes.begin(), numbers_or_zero({query_->type.sizes[d]})[0]);
+  Ref reshaped(const Tile& tile, Ref x, Dim heads, Dim queries, Dim n) {
+    std::vector<int64_t> sizes;
+    for (int d = 0; d < rank_ - 3; ++d)
+      sizes.push_back(numbers_or_zero({tile.ranges[static_cast<size_t>(d)].size})[0]);
+    for (const int64_t size : numbers_or_zero({heads, queries, n})) sizes.push_back(size);
     return out_.add(Kind::reshape, Function::none, {x}, std::move(sizes));
   }
 
   Lowering& out_;
   const Call<op> call_;
-  const Value *query_, *key_, *value_;
+  const Value &query_, &key_, &value_;
   int rank_;
-  bool shares_;         ///< a head of key serves several heads of query
+  int64_t sharing_;     ///< so many heads of query share one of key
   bool splits_scores_;  ///< and each of them has a mask of its own
-  Ref has_keys_;
+  Cuts cuts_;
+  Slices slices_;
+  TileMasks masks_;
+  std::map<std::pair<int64_t, int64_t>, Ref> bands_;
 };
 
 void lower_attention(Lowering& out, const Node& node) {
@@ -234,28 +224,13 @@ void lower_heads_last(Lowering& out, const Node& node) {
   out.define(node.result(), out.add(Kind::transpose, Function::none, {result}, std::move(order)));
 }
 
+constexpr bool heavy = true;
+
 const Row rows[] = {
     {&ops::scaled_dot_product_attention, refuses_attention<ops::scaled_dot_product_attention>,
-     lower_attention},
-    {&ops::taper_attention, refuses_attention<ops::taper_attention>, lower_heads_last},
+     lower_attention, heavy},
+    {&ops::taper_attention, refuses_attention<ops::taper_attention>, lower_heads_last, heavy},
 };
-
-/// Whether nodes that are taken lead to a product. Then the part of the attention pays.
-bool reaches_product(const Node& attention) {
-  std::vector<const Node*> open = {&attention};
-  std::set<const Node*> seen = {&attention};
-  const auto visit = [&](const Node* node) {
-    if (node != nullptr && seen.insert(node).second && refusal(*node).empty()) open.push_back(node);
-  };
-  while (!open.empty()) {
-    const Node& node = *open.back();
-    open.pop_back();
-    if (find_row(*node.op)->is_heavy) return true;
-    ir::for_each_value(node, [&](const Value* v) { visit(v->node); });
-    for (const Node* user : node.result()->users) visit(user);
-  }
-  return false;
-}
 
 /// Masks of bool become numbers, which the library can add.
 class MaskNumbers {
@@ -271,7 +246,7 @@ class MaskNumbers {
     graph_.set_argument(&node, at, static_cast<Value*>(nullptr));
     const bool is_taken = refusal(node).empty() && refuses_under<op>(node, mask).empty();
     graph_.set_argument(&node, at, mask);
-    if (!is_taken || !reaches_product(node)) return;
+    if (!is_taken) return;
     Value*& numbers = numbers_[mask];
     if (numbers == nullptr) numbers = numbers_of(mask, node);
     graph_.set_argument(&node, at, numbers);

@@ -66,6 +66,18 @@ void lower_bmm(Lowering& out, const Node& node) {
                                     {out.ref(c.get<"self">()), out.ref(c.get<"mat2">())}));
 }
 
+std::string refuses_baddbmm(const Node& node) {
+  const Call<ops::baddbmm> c(node);
+  return is_one(c.get<"alpha">()) && is_one(c.get<"beta">()) ? "" : "alpha or beta is not 1";
+}
+void lower_baddbmm(Lowering& out, const Node& node) {
+  const Call<ops::baddbmm> c(node);
+  const Ref product = out.add(Kind::batch_matmul, Function::none,
+                              {out.ref(c.get<"batch1">()), out.ref(c.get<"batch2">())});
+  out.define(node.result(),
+             out.add(Kind::binary, Function::add, {product, out.ref(c.get<"self">())}));
+}
+
 // ---- softmax ----
 
 std::string refuses_softmax(const Node& node) {
@@ -87,6 +99,7 @@ const Row rows[] = {
     {&ops::addmm, refuses_addmm, lower_addmm, heavy},
     {&ops::mm, nullptr, lower_mm, heavy},
     {&ops::bmm, nullptr, lower_bmm, heavy},
+    {&ops::baddbmm, refuses_baddbmm, lower_baddbmm, heavy},
     {&ops::_softmax, refuses_softmax, lower_softmax},
 };
 

@@ -255,10 +255,10 @@ const Row rows[] = {
 }  // namespace
 }  // namespace volumes
 
-std::string refuses_volume(const Call<ops::convolution>& c) {
+std::string refuses_volume(const ir::Call<ops::convolution>& c) {
   using namespace volumes;
   if (c.get<"transposed">()) return "transposed convolutions of volumes are not taken";
-  const Value& x = *c.get<"input">();
+  const ir::Value& x = *c.get<"input">();
   if (x.type.rank != 5) return "only batches of volumes are taken";
   if (!has_fixed_images(x)) return "a size of a volume is symbolic";
   const Window w = window_of(c);
@@ -267,7 +267,7 @@ std::string refuses_volume(const Call<ops::convolution>& c) {
   const std::string reason =
       refuses_steps(joined({w.size, w.strides, w.paddings, w.dilations, {border}}));
   if (!reason.empty()) return reason;
-  const Value& weight = *c.get<"weight">();
+  const ir::Value& weight = *c.get<"weight">();
   const bool has_groups = !proves_equal(c.get<"groups">(), 1),
              is_depthwise = has_groups && proves_equal(weight.type.sizes[1], 1);
   if (has_groups && !is_depthwise && !w.is_flat() && !w.is_of_one_pixel())
@@ -277,7 +277,7 @@ std::string refuses_volume(const Call<ops::convolution>& c) {
   return "";
 }
 
-void lower_volume(Lowering& out, const Node& node) {
+void lower_volume(Lowering& out, const ir::Node& node) {
   out.define(node.result(), volumes::Convolution(out, node).add(), Order::channels_last);
 }
 

@@ -120,13 +120,9 @@ TEST(xnnpack, leaves_masks_of_attention_in_other_dtypes) {
   expect_boolean_mask_left(attention, x);
 }
 
-TEST(xnnpack, leaves_masks_of_models_without_products) {
-  const auto attention = [](const Tensor& t) {
-    return scaled_dot_product_attention(t, t, t, gt(slice(transpose(t, 2, 3), 2, 0, 1), 0.0));
-  };
-  Delegated program(attention, {2, 3, 5, 8}, false);
-  EXPECT_EQ(program.delegates(), 0);
-  EXPECT_EQ(program.report.methods[0].operators.count("where.self"), 0);
+TEST(xnnpack, takes_attention_without_products) {
+  expect_as_eager([](const Tensor& t) { return scaled_dot_product_attention(t, t, t); },
+                  random_tensor({2, 3, 5, 8}, 134));
 }
 
 TEST(xnnpack, takes_attention_with_other_numbers_of_queries_and_keys) {
@@ -220,27 +216,11 @@ TEST(xnnpack, leaves_attention_whose_query_broadcasts_to_the_heads_of_keys) {
   expect_close(call(module.value(), x), attention(x).to_vector<float>());
 }
 
-TEST(xnnpack, leaves_masks_of_attention_that_is_far_from_products) {
-  const Tensor weight = random_tensor({8, 8}, 130), x = random_tensor({2, 3, 5, 8}, 131);
-  const auto attention = [&](const Tensor& t) {  // cumsum stays with the kernels
-    const Tensor q = cumsum(linear(t, weight), 0);
-    const Tensor y =
-        scaled_dot_product_attention(q, q, q, gt(slice(transpose(t, 2, 3), 2, 0, 1), 0.0));
-    return linear(cumsum(y, 0), weight);
-  };
-  expect_boolean_mask_left(attention, x);
-}
-
-TEST(xnnpack, leaves_attention_with_many_scores_or_that_hides_a_symbolic_number_of_keys) {
+TEST(xnnpack, leaves_attention_that_hides_a_symbolic_number_of_keys) {
   const Tensor weight = random_tensor({8, 8}, 103);
-  const auto delegates = [&](Dim positions, bool is_causal) {
-    return Delegated([&](const Tensor& t) { return attend(t, weight, 2, is_causal); },
-                     {1, positions, 8}, false)
-        .delegates();
-  };
-  EXPECT_EQ(delegates(362, false), 1);
-  EXPECT_EQ(delegates(363, false), 2) << "more than 2^18 scores";
-  EXPECT_EQ(delegates(Dim::symbol("n", 1, 5), true), 2);
+  Delegated program([&](const Tensor& t) { return attend(t, weight, 2, true); },
+                    {1, Dim::symbol("n", 1, 5), 8}, false);
+  EXPECT_EQ(program.delegates(), 2);
 }
 
 TEST(xnnpack, leaves_attention_whose_value_broadcasts_to_the_key) {

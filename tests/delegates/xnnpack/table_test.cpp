@@ -271,6 +271,7 @@ TEST(xnnpack, takes_matrix_products) {
   expect_as_eager([&](const Tensor& x) { return addmm(bias, x, transpose(weight, 0, 1)); },
                   vectors);
   expect_as_eager([&](const Tensor& x) { return bmm(x, x); }, batches);
+  expect_as_eager([&](const Tensor& x) { return baddbmm(slice(x, 0, 0, 1), x, x); }, batches);
   expect_as_eager([&](const Tensor& x) { return mm(x, x); }, square);
 }
 
