@@ -117,12 +117,14 @@ void Exporter::asset(io::Asset asset) {
 namespace {
 /// A blob says nothing of the model's files if the program does not.
 void forget_sources_in_delegates(ir::Graph& graph) {
-  for (ir::Node& node : graph.nodes()) {
-    if (!ir::is_delegate(node)) continue;
-    ir::for_each_graph(*node.bodies[0], [](ir::Graph& body) {
-      for (ir::Node& inner : body.nodes()) inner.location = {}, inner.module.clear();
-    });
-  }
+  ir::for_each_own_graph(graph, [](ir::Graph& own) {
+    for (ir::Node& node : own.nodes()) {
+      if (!ir::is_delegate(node)) continue;
+      ir::for_each_graph(*node.bodies[0], [](ir::Graph& body) {
+        for (ir::Node& inner : body.nodes()) inner.location = {}, inner.module.clear();
+      });
+    }
+  });
 }
 }  // namespace
 

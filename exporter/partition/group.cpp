@@ -4,6 +4,7 @@
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/delegate.h"
 #include "taper/exporter/partition/partition.h"
+#include "taper/exporter/partition/parts.h"
 
 namespace taper::partition {
 namespace {
@@ -79,6 +80,7 @@ class Grouper {
 }  // namespace
 
 int group(ir::Graph& graph, const Delegate& delegate) {
+  give_constants_to_bodies(graph);
   const std::vector<Group> groups = delegate.groups(graph);
   for (const Group& g : groups) Grouper(graph).run(g, delegate.name());
   return static_cast<int>(groups.size());

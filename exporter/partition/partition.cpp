@@ -158,6 +158,7 @@ std::ostream& operator<<(std::ostream& out, const PartitionReport& r) {
 }
 
 PartitionReport partition(ir::Graph& graph, const Delegate& delegate, bool each_node) {
+  give_constants_to_bodies(graph);
   delegate.prepare(graph);
   PartitionReport report;
   Reporter reporter;

@@ -42,7 +42,9 @@ int group(ir::Graph& graph, const Delegate& delegate);
 /// Replaces the parts of the graph that the delegate takes by `delegate` nodes (ir/delegate.h).
 ///
 /// A part is a connected set of nodes that the delegate takes. No path leads out of a part and back
-/// into it. Parts that do not pay stay as they are. The bodies of branches and loops stay, too.
+/// into it. Parts that do not pay stay as they are. Bodies of branches and loops are graphs of
+/// their own, to which this gives the constants among their operands. Call it for each of them
+/// next.
 ///
 /// `each_node`: each node of these parts becomes a delegate of its own. This is slower. A profile
 /// then times every node, and a comparison finds the first that differs.

@@ -19,4 +19,8 @@ std::vector<Part> find_parts(ir::Graph& graph, const std::function<bool(const ir
 void replace_part(ir::Graph& graph, const Part& part, const std::string& backend,
                   const std::function<bool(const ir::Node&)>& takes);
 
+/// Gives constants that branches and loops have as operands to their bodies, where a delegate needs
+/// weights. The inputs of the bodies stay, without a use.
+void give_constants_to_bodies(ir::Graph& graph);
+
 }  // namespace taper::partition
