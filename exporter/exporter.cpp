@@ -67,7 +67,8 @@ double tolerance_of(const ir::Graph& graph) {
     for (const ir::Constant& c : g.constants())
       if (c.payload->layout != Layout::dense) tolerance.add(ir::stored_dtype(*c.payload));
     for (const ir::Node& node : g.nodes()) {
-      if (node.op == &ops::taper_block_linear_q8) tolerance.add(DType::i8);
+      if (node.op == &ops::taper_block_linear_q8 || node.op == &ops::taper_grouped_block_linear_q8)
+        tolerance.add(DType::i8);
       for (const auto& result : node.results)
         if (result != nullptr) tolerance.add(result->type.dtype);
     }

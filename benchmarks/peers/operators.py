@@ -197,6 +197,7 @@ def rounded_linear(x, weight, bias):
 # weights that are not in blocks
 TWINS["taper::block_linear"] = torch.nn.functional.linear
 TWINS["taper::block_linear_q8"] = rounded_linear
+TWINS["taper::grouped_block_linear"] = lambda rows, weights, ends: grouped_mm(rows, weights.transpose(1, 2), ends)
 TWINS["taper::block_embedding"] = lambda weight, indices: torch.nn.functional.embedding(indices, weight)
 def cache_write(cache, rows, start):
     places = start[0] + torch.arange(rows.shape[2])

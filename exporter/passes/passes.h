@@ -56,9 +56,10 @@ class PassContext {
 int remove_dead_code(ir::Graph& graph, PassContext& context);
 
 /// Makes a `taper::block_embedding` or a `taper::block_linear` of each embedding and linear whose
-/// weight is a constant in blocks (Layout). A product that reads it the other way round, as
+/// weight is a constant in blocks (Layout), and a `taper::grouped_block_linear` of each product of
+/// experts with such weights. A product that reads it the other way round, as
 /// gradients do, widens it in each call. Other readers get a constant that is f32. Exact, but if
-/// the context is not exact, products become `taper::block_linear_q8`, which rounds the input.
+/// the context is not exact, products become their `_q8`, which round the input.
 int read_blocks(ir::Graph& graph, PassContext& context);
 
 /// Makes integer operators of what stands between dequantize and quantize: `taper::conv2d_q8` (of

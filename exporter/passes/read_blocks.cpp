@@ -34,15 +34,16 @@ class BlockReaders {
       if (std::ranges::find(users, user) == users.end()) users.push_back(user);
     std::vector<Node*> others;
     for (Node* user : users)
-      if (multiplies(user, c) || looks_up(user, c) || widens(user, c))
+      if (multiplies(user, c) || multiplies_groups(user, c) || looks_up(user, c) || widens(user, c))
         ++changed;
       else if (!reads_blocks(*user, c))
         others.push_back(user);
     if (others.empty() && !graph_.is_returned(c.value.get())) return changed;
     Value* dense = graph_.add_constant(c.path, ir::payload_of(ir::tensor_of(c.payload)));
     for (Node* user : others) {
-      context_.declined(*user, "it reads " + c.path + " as f32: only linear and embedding read " +
-                                   "weights in blocks");
+      context_.declined(*user, "it reads " + c.path +
+                                   " as f32: only linear, embedding and products " +
+                                   "of experts read weights in blocks");
       graph_.replace_uses_in(user, c.value.get(), dense);
     }
     for (ir::Output& o : graph_.outputs())
@@ -59,6 +60,7 @@ class BlockReaders {
     const Value* const w = c.value.get();
     const Value* weight =
         ir::tensor_of_any<"weight", ops::taper_block_linear, ops::taper_block_linear_q8,
+                          ops::taper_grouped_block_linear, ops::taper_grouped_block_linear_q8,
                           ops::taper_block_embedding>(node);
     return weight == w && std::ranges::count(w->users, &node) == 1;
   }
@@ -72,10 +74,50 @@ class BlockReaders {
         w->type.rank != 2 || call.get<"input">()->type.dtype != DType::f32)
       return false;
     const Operator& op = context_.exact ? ops::taper_block_linear : ops::taper_block_linear_q8;
-    replace(node, op, {call.get<"input">(), w, argument_of(call.get<"bias">())},
-            context_.exact ? "it multiplies the elements of blocks"
-                           : "it rounds its input to 8 bits, and multiplies integers");
+    replace(node, op, {call.get<"input">(), w, argument_of(call.get<"bias">())}, how());
     return true;
+  }
+
+  /// Experts: a grouped product with the transposed matrices (groups, n, k).
+  bool multiplies_groups(Node* transpose, const ir::Constant& c) {
+    if (!swaps_last_dimensions(*transpose) || c.value->type.rank != 3) return false;
+    Value* const turned = transpose->result();
+    const std::vector<Node*> products = turned->users;
+    if (graph_.is_returned(turned) || products.empty() ||
+        !std::ranges::all_of(products,
+                             [&](const Node* p) { return multiplies_rows_of_groups(*p, turned); }))
+      return false;
+    const Operator& op =
+        context_.exact ? ops::taper_grouped_block_linear : ops::taper_grouped_block_linear_q8;
+    for (Node* product : products) {
+      const ir::Call<ops::_grouped_mm> call(*product);
+      replace(product, op, {call.get<"self">(), c.value.get(), call.get<"offs">()}, how());
+    }
+    graph_.erase(transpose);
+    return true;
+  }
+
+  static bool swaps_last_dimensions(const Node& node) {
+    if (node.op != &ops::transpose_int) return false;
+    const ir::Call<ops::transpose_int> call(node);
+    const auto is = [](const Dim& d, int64_t value) {
+      return d.is_constant() && (d.value() + 3) % 3 == value;
+    };
+    const Dim a = call.get<"dim0">(), b = call.get<"dim1">();
+    return (is(a, 1) && is(b, 2)) || (is(a, 2) && is(b, 1));
+  }
+
+  static bool multiplies_rows_of_groups(const Node& node, const Value* matrices) {
+    if (node.op != &ops::_grouped_mm) return false;
+    const ir::Call<ops::_grouped_mm> call(node);
+    const Value* rows = call.get<"self">();
+    return call.get<"mat2">() == matrices && rows != matrices && rows->type.rank == 2 &&
+           call.get<"offs">() != nullptr;
+  }
+
+  const char* how() const {
+    return context_.exact ? "it multiplies the elements of blocks"
+                          : "it rounds its input to 8 bits, and multiplies integers";
   }
 
   bool looks_up(Node* node, const ir::Constant& c) {

@@ -60,7 +60,8 @@ double multiply_adds(const Call& c) {
            std::ranges::find(names, c.op) != names.end();
   };
   if (is({"mm", "bmm", "linear", "matmul", "mv", "dot", "_int_mm", "_grouped_mm",
-          "taper::block_linear", "taper::block_linear_q8", "taper::bmm_q8"},
+          "taper::block_linear", "taper::block_linear_q8", "taper::grouped_block_linear",
+          "taper::grouped_block_linear_q8", "taper::bmm_q8"},
          1))
     return of_product(c, 0);
   if (is({"addmm", "baddbmm", "addmv"}, 2)) return of_product(c, 1);

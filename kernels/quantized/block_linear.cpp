@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "taper/kernels/portable/product.h"
+#include "taper/kernels/quantized/block_groups.h"
 #include "taper/kernels/quantized/packings.h"
 #include "taper/kernels/quantized/rounded_rows.h"
 #include "taper/kernels/shapes/blocks.h"
@@ -130,5 +131,10 @@ TAPER_RECORD(taper_block_linear, taper_block_linear_f32, {}, (block_packings<1, 
              run)
 TAPER_RECORD(taper_block_linear_q8, taper_block_linear_q8_f32, {}, (block_packings<1, false>),
              prepare_q8, run_q8)
+TAPER_RECORD(taper_grouped_block_linear, taper_grouped_block_linear_f32, {},
+             (block_packings<1, false>), prepare_groups<Strips, prepare>, run_groups<Strips, run>)
+TAPER_RECORD(taper_grouped_block_linear_q8, taper_grouped_block_linear_q8_f32, {},
+             (block_packings<1, false>), prepare_groups<Nothing, prepare_q8>,
+             run_groups<Nothing, run_q8>)
 
 }  // namespace taper::quantized

@@ -2,6 +2,7 @@
 #include "taper/kernels/optimized/gemm.h"
 #include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/tasks.h"
+#include "taper/kernels/quantized/block_groups.h"
 #include "taper/kernels/quantized/block_linear.h"
 #include "taper/kernels/quantized/block_tiles.h"
 #include "taper/kernels/quantized/instruction_set.h"
@@ -149,15 +150,30 @@ Error run(Context& context, const Plan& plan, View<const float> input, View<cons
   return Error::ok;
 }
 
+// A group's rows are known only from the data. The plan of fewer rows needs no more scratch.
+template <CpuLevel level>
+Error run_group(Context& context, const Plan& plan, View<const float> input,
+                View<const float> weight, Maybe<View<const float>> bias, View<float> out) {
+  Plan part = plan;
+  part.gemm = optimized::plan_gemm(
+      microkernels<level>(),
+      product(BlockLinear(input, weight), tiles_of<level>(weight.layout()) != nullptr), 1);
+  return run<level>(context, part, input, weight, bias, out);
+}
+
 }  // namespace
 
-#define TAPER_BLOCK_LINEAR(name, level, asks)                                     \
-  TAPER_RECORD(taper_block_linear, name, optimized::features_of(CpuLevel::level), \
-               (block_packings<1, asks>), prepare<CpuLevel::level>, run<CpuLevel::level>)
-TAPER_BLOCK_LINEAR(taper_block_linear_f32_wide, portable, TAPER_TILES_ARM64 != 0)
+#define TAPER_BLOCK_LINEAR(name, level, asks)                                             \
+  TAPER_RECORD(taper_block_linear, taper_##name, optimized::features_of(CpuLevel::level), \
+               (block_packings<1, asks>), prepare<CpuLevel::level>, run<CpuLevel::level>) \
+  TAPER_RECORD(taper_grouped_block_linear, taper_grouped_##name,                          \
+               optimized::features_of(CpuLevel::level), (block_packings<1, asks>),        \
+               prepare_groups<Plan, prepare<CpuLevel::level>>,                            \
+               run_groups<Plan, run_group<CpuLevel::level>>)
+TAPER_BLOCK_LINEAR(block_linear_f32_wide, portable, TAPER_TILES_ARM64 != 0)
 #if TAPER_X86_LEVELS
-TAPER_BLOCK_LINEAR(taper_block_linear_f32_avx2, avx2, true)
-TAPER_BLOCK_LINEAR(taper_block_linear_f32_avx512, avx512, true)
+TAPER_BLOCK_LINEAR(block_linear_f32_avx2, avx2, true)
+TAPER_BLOCK_LINEAR(block_linear_f32_avx512, avx512, true)
 #endif
 
 }  // namespace taper::quantized

@@ -1,6 +1,7 @@
 // block_linear_q8 with the tiles of an instruction set.
 #include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/tasks.h"
+#include "taper/kernels/quantized/block_groups.h"
 #include "taper/kernels/quantized/block_linear.h"
 #include "taper/kernels/quantized/block_tiles.h"
 #include "taper/kernels/quantized/instruction_set.h"
@@ -123,9 +124,12 @@ Error run(Context& context, const Plan& plan, View<const float> input, View<cons
 
 }  // namespace
 
-#define TAPER_BLOCK_LINEAR(level, needs)                                        \
-  TAPER_RECORD(taper_block_linear_q8, taper_block_linear_q8_f32_##level, needs, \
-               (block_packings<1, true>), prepare, run<block_tiles_##level>)
+#define TAPER_BLOCK_LINEAR(level, needs)                                                        \
+  TAPER_RECORD(taper_block_linear_q8, taper_block_linear_q8_f32_##level, needs,                 \
+               (block_packings<1, true>), prepare, run<block_tiles_##level>)                    \
+  TAPER_RECORD(taper_grouped_block_linear_q8, taper_grouped_block_linear_q8_f32_##level, needs, \
+               (block_packings<1, true>), prepare_groups<Plan, prepare>,                        \
+               run_groups<Plan, run<block_tiles_##level>>)
 #if TAPER_TILES_X86
 TAPER_BLOCK_LINEAR(avx2, with_implied(CpuFeature::avx2))
 TAPER_BLOCK_LINEAR(avx_vnni, with_implied(CpuFeature::avx_vnni))

@@ -121,7 +121,9 @@ void pack_panel(const BlockMatrix& m, index_t panel, std::byte* to) {
 size_t bytes_of_panels(const TensorRef& source) {
   const BlockMatrix m(source);
   const Layout panels = panels_of(source.layout);
-  if (source.shape->rank != 2 || m.rows == 0 || m.depth % block_of(panels).elements != 0) return 0;
+  const int rank = source.shape->rank;
+  const bool fills_panels = rank == 2 || (rank == 3 && source.shape->sizes[1] % width == 0);
+  if (!fills_panels || m.rows == 0 || m.depth % block_of(panels).elements != 0) return 0;
   return static_cast<size_t>((m.rows + width - 1) / width * panel_bytes(panels, m.depth));
 }
 

@@ -55,7 +55,8 @@ inline const std::byte* scales_of(const BlockMatrix& m, index_t panel) {
   return values_of(m, panel) + m.units() * panel_format(m.layout).value_bytes;
 }
 
-/// A Packing's `bytes` and `pack`.
+/// A Packing's `bytes` and `pack`. A tensor of rank 3 is packed only if each of its matrices fills
+/// whole panels.
 size_t bytes_of_panels(const TensorRef& source);
 void pack_panels(const TensorRef& source, void* packed);
 

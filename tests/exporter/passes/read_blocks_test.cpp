@@ -36,11 +36,13 @@ struct Changed {
 /// A graph with the constant "w" in blocks: before the pass and after it.
 class Blocks {
  public:
-  Blocks(Layout layout, const std::string& lines)
-      : payload_(tests::random_blocks(layout, {20, 256})) {
+  Blocks(Layout layout, const std::string& lines, const std::vector<int64_t>& sizes = {20, 256})
+      : payload_(tests::random_blocks(layout, sizes)) {
     const std::string key = ir::digest(*payload_);
     payloads_[key] = payload_;
-    text_ = "graph f\nconstant \"w\" = %w: f32[20, 256] " + key + "\n" + lines;
+    std::string text;
+    for (const int64_t n : sizes) text += (text.empty() ? "" : ", ") + std::to_string(n);
+    text_ = "graph f\nconstant \"w\" = %w: f32[" + text + "] " + key + "\n" + lines;
   }
   std::unique_ptr<ir::Graph> graph() const { return ir::parse(text_, payloads_); }
   Changed changed(bool exact) const {
@@ -117,6 +119,35 @@ TEST(read_blocks, leaves_nodes_that_read_blocks_already) {
   EXPECT_THAT(c.layouts(), ElementsAre(Layout::q8_0));
 }
 
+/// The matrices of three experts, which five rows choose: none the first one.
+TEST(read_blocks, multiplies_rows_of_groups_with_blocks) {
+  const std::vector<int64_t> sizes{3, 20, 256};
+  const std::string lines =
+      "input \"x\" = %x: f32[5, 256]\ninput \"offs\" = %offs: i32[3]\n"
+      "%t: f32[3, 256, 20] strides [5120, 1, 256] = transpose.int(%w, -2, -1)\n"
+      "%y: f32[5, 20] = _grouped_mm(%x, %t, %offs, none, none)\n";
+  const Tensor x = numbers(5), offs = Tensor::from<int32_t>({0, 2, 5}, {3});
+  const Blocks blocks(Layout::mxfp4, lines + "output \"y\" = %y\n", sizes);
+  const std::vector<float> want = run(*blocks.graph(), {x, offs});
+
+  const Changed exact = blocks.changed(true);
+  EXPECT_THAT(exact.operators(), ElementsAre("taper::grouped_block_linear"));
+  EXPECT_THAT(exact.layouts(), ElementsAre(Layout::mxfp4));
+  EXPECT_EQ(run(*exact.graph, {x, offs}), want) << "the same bits";
+
+  const Changed rounded = blocks.changed(false);
+  EXPECT_THAT(rounded.operators(), ElementsAre("taper::grouped_block_linear_q8"));
+  const std::vector<float> got = run(*rounded.graph, {x, offs});
+  const float most = *std::max_element(want.begin(), want.end());
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 0.01 * most);
+  EXPECT_NE(got, want);
+
+  const Changed other =
+      Blocks(Layout::mxfp4, lines + "output \"y\" = %y\noutput \"t\" = %t\n", sizes).changed(true);
+  EXPECT_THAT(other.operators(), ElementsAre("transpose.int", "_grouped_mm"));
+  EXPECT_THAT(other.layouts(), ElementsAre(Layout::mxfp4, Layout::dense)) << "the first is unused";
+}
+
 /// What the gradient of a linear layer's input reads.
 TEST(read_blocks, widens_blocks_for_a_product_the_other_way_round) {
   const Blocks blocks(Layout::q4_0,
@@ -140,7 +171,7 @@ TEST(read_blocks, gives_other_readers_f32) {
   EXPECT_THAT(c.operators(), ElementsAre("permute", "mm"));
   ASSERT_EQ(c.notes.size(), 1u);
   EXPECT_TRUE(c.notes[0].declined);
-  EXPECT_THAT(c.notes[0].text, HasSubstr("only linear and embedding read weights in blocks"));
+  EXPECT_THAT(c.notes[0].text, HasSubstr("products of experts read weights in blocks"));
   const Tensor x = numbers(3);
   EXPECT_EQ(run(*c.graph, {x}), run(*blocks.graph(), {x}));
 }

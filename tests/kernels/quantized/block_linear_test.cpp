@@ -5,59 +5,18 @@
 
 #include <cmath>
 #include <cstring>
-#include <random>
 
-#include "taper/kernels/quantized/panels.h"
 #include "taper/kernels/quantized/quantized.h"
 #include "taper/kernels/quantized/rounded_rows.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
+#include "taper/tests/kernels/quantized/block_weights.h"
 
 namespace taper::quantized {
 namespace {
 
-using tests::Array;
-
-Shape shape_of(const std::vector<index_t>& sizes) { return Shape::dense(sizes); }
+using tests::all_layouts, tests::Array, tests::Weights;
 using tests::slot;
-
-const Layout all_layouts[] = {
-    Layout::q4_0,   Layout::q4_1,    Layout::q5_0,  Layout::q5_1,  Layout::q8_0,    Layout::q2_k,
-    Layout::q3_k,   Layout::q4_k,    Layout::q5_k,  Layout::q6_k,  Layout::iq2_xxs, Layout::iq2_xs,
-    Layout::iq2_s,  Layout::iq3_xxs, Layout::iq3_s, Layout::iq1_s, Layout::iq1_m,   Layout::iq4_nl,
-    Layout::iq4_xs, Layout::tq1_0,   Layout::tq2_0, Layout::mxfp4, Layout::nvfp4};
-
-/// Weights of random bytes whose scales are small, and the same in panels.
-class Weights {
- public:
-  Weights(Layout layout, index_t rows, index_t depth, uint32_t seed = 1)
-      : shape_(shape_of({rows, depth})) {
-    const BlockSize block = block_of(layout);
-    blocks_.resize(static_cast<size_t>(rows * depth / block.elements * block.bytes));
-    std::mt19937 engine(seed);
-    // bytes below 0x2c are small as the upper half of an f16 scale, wherever it lies
-    for (std::byte& b : blocks_) b = static_cast<std::byte>(engine() % 0x2c);
-    source_ = {blocks_.data(), &shape_, DType::f32, layout};
-    if (!has_panels(layout)) return;
-    panels_.resize(bytes_of_panels(source_));
-    pack_panels(source_, panels_.data());
-    packed_ = {panels_.data(), &shape_, DType::f32, panels_of(layout)};
-  }
-  Weights(const Weights&) = delete;
-
-  /// As they lie, and in panels if there are any.
-  std::vector<const TensorRef*> refs() const {
-    std::vector<const TensorRef*> refs{&source_};
-    if (!panels_.empty()) refs.push_back(&packed_);
-    return refs;
-  }
-  BlockMatrix matrix() const { return BlockMatrix(source_); }
-
- private:
-  Shape shape_;
-  std::vector<std::byte> blocks_, panels_;
-  TensorRef source_, packed_;
-};
 
 /// The definition of block_linear_q8, with fused multiply-adds (block_tiles.h).
 std::vector<float> rounded_product(const BlockMatrix& w, const Array& x, const Array* bias) {
@@ -217,7 +176,7 @@ TEST(block_embedding, looks_up_rows_and_refuses_others) {
     const Kernel& k = taper_block_embedding_f32_i64;
     for (const TensorRef* weight : w.refs()) {
       std::vector<int64_t> indices{19, 0, 7};
-      const Shape shape = shape_of({3});
+      const Shape shape = Shape::dense(std::vector<index_t>{3});
       const TensorRef ref{indices.data(), &shape, DType::i64};
       Array y({3, 256});
       tests::call(k, {slot(weight), slot(&ref), slot(y)});
