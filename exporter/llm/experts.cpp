@@ -21,7 +21,7 @@ Tensor ExpertLinear::forward(const Tensor& x, const ExpertRows& rows) {
 
 Experts::Experts(const Config& c, const Weights& layer)
     : router(layer["router"], c.hidden, c.experts), config_(c) {
-  if (layer["experts"].has("gate_up_proj"))
+  if (layer["experts"].has("gate_up_proj") || layer["experts"].has("gate_up_proj_blocks"))
     make_joint(layer["experts"]);
   else
     make_separate(layer);
@@ -47,10 +47,14 @@ void Experts::make_separate(const Weights& layer) {
 }
 
 void Experts::make_joint(const Weights& experts) {
+  // blocks of MXFP4 lie along the input
   const auto make = [&](const std::string& part, int64_t in, int64_t out) {
-    return std::make_unique<ExpertLinear>(Weight(experts.tensor({config_.experts, in, out}, part)),
-                                          experts.vector_if({config_.experts, out}, part + "_bias"),
-                                          Linear::Stored::in_out);
+    const bool in_blocks = experts.has(part + "_blocks");
+    const Tensor weight = in_blocks ? experts.tensor({config_.experts, out, in}, part + "_blocks")
+                                    : experts.tensor({config_.experts, in, out}, part);
+    return std::make_unique<ExpertLinear>(
+        Weight(weight), experts.vector_if({config_.experts, out}, part + "_bias"),
+        in_blocks ? Linear::Stored::out_in : Linear::Stored::in_out);
   };
   gate_up = make("gate_up_proj", config_.hidden, 2 * config_.expert_mlp);
   down = make("down_proj", config_.expert_mlp, config_.hidden);

@@ -1,5 +1,6 @@
 #include "taper/exporter/llm/weights.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "taper/exporter/base/error.h"
@@ -16,6 +17,26 @@ uint32_t type_of(DType dtype, const std::string& name) {
   if (dtype == DType::bf16) return gguf::bf16_id;
   throw ExportError("weight " + name + " has the dtype " + name_of(dtype) +
                     "; f32, f16 and bf16 are supported");
+}
+
+Tensor repacked_tensor(const huggingface::Repacked& weight, const Ints& sizes) {
+  if (weight.layout != Layout::dense)
+    return Tensor::stored(weight.bytes.get(), weight.layout, sizes, weight.bytes);
+  return Tensor::borrow(const_cast<std::byte*>(weight.bytes.get()), weight.dtype, sizes,
+                        weight.bytes);
+}
+
+/// Blocks lie one behind the other, so those of matrices do.
+Tensor stack_of_blocks(const std::vector<Tensor>& all, int64_t rows, int64_t columns) {
+  const Layout layout = all[0].layout();
+  const BlockSize block = block_of(layout);
+  const auto of_one = static_cast<size_t>(rows * columns / block.elements) * block.bytes;
+  const auto bytes =
+      std::make_shared<std::vector<std::byte>>(all.size() * of_one + readable_behind);
+  for (size_t i = 0; i < all.size(); ++i)
+    std::memcpy(bytes->data() + i * of_one, all[i].ref().data, of_one);
+  return Tensor::stored(bytes->data(), layout, {static_cast<int64_t>(all.size()), rows, columns},
+                        bytes);
 }
 
 bool is_plain(uint32_t type) {
@@ -39,9 +60,12 @@ bool is_derived(const std::string& name) {
 }  // namespace
 
 Checkpoint::Checkpoint(const huggingface::Folder& folder, const std::string& adapter) {
-  for (const auto& [name, t] : folder.tensors()) {
+  std::map<std::string, huggingface::Tensor> tensors = folder.tensors();
+  for (auto& [name, w] : huggingface::take_quantized(folder.config(), tensors))
+    tensors_[name] = {0, w.sizes, {}, nullptr, nullptr, std::move(w.read)};
+  for (const auto& [name, t] : tensors) {
     if (is_derived(name)) continue;
-    tensors_[name] = {type_of(t.dtype, name), t.sizes, t.bytes, t.owner, t.readable_end};
+    tensors_[name] = {type_of(t.dtype, name), t.sizes, t.bytes, t.owner, t.readable_end, {}};
   }
   add_adapter(adapter);
 }
@@ -49,7 +73,7 @@ Checkpoint::Checkpoint(const huggingface::Folder& folder, const std::string& ada
 Checkpoint::Checkpoint(const gguf::File& file, const std::string& adapter) : is_gguf_(true) {
   const std::byte* const readable_end = file.mapping()->readable().end();
   for (const auto& [name, t] : file.content().tensors)
-    tensors_[name] = {t.type, t.sizes, t.bytes, file.mapping(), readable_end};
+    tensors_[name] = {t.type, t.sizes, t.bytes, file.mapping(), readable_end, {}};
   add_adapter(adapter);
 }
 
@@ -89,6 +113,7 @@ Tensor Checkpoint::blocks_of(const std::string& name, const Stored& stored) cons
 }
 
 Tensor Checkpoint::tensor_of(const std::string& name, const Stored& stored) const {
+  if (stored.repack) return repacked_tensor(stored.repack(), stored.sizes);
   if (!is_plain(stored.ggml_type)) return blocks_of(name, stored);
   const DType dtype = stored.ggml_type == gguf::f32_id   ? DType::f32
                       : stored.ggml_type == gguf::f16_id ? DType::f16
@@ -163,7 +188,11 @@ Tensor Weights::vector_if(const Ints& sizes, const std::string& suffix) const {
 Weight Weights::stack(int64_t count, int64_t rows, int64_t columns) const {
   std::vector<Tensor> all;
   for (int64_t i = 0; i < count; ++i) all.push_back((*this)[i].matrix(rows, columns));
-  return Weight(eager::stack(all));
+  const Layout layout = all.at(0).layout();
+  const bool in_blocks = is_in_blocks(layout) && std::ranges::all_of(all, [&](const Tensor& t) {
+                           return t.layout() == layout;
+                         });
+  return Weight(in_blocks ? stack_of_blocks(all, rows, columns) : eager::stack(all));
 }
 
 }  // namespace taper::llm

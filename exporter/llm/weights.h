@@ -1,5 +1,6 @@
 // The weights of a checkpoint, by the names that modules use (names.h). A weight keeps the form in
 // which the file holds it: f32, f16, bf16 and blocks lie in the mapped file and are not copied.
+// Weights that other tools have quantized are packed anew (importers/huggingface/quantized.h).
 #pragma once
 #include <functional>
 #include <map>
@@ -10,7 +11,7 @@
 
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/importers/gguf/gguf.h"
-#include "taper/exporter/importers/huggingface/folder.h"
+#include "taper/exporter/importers/huggingface/quantized.h"
 #include "taper/exporter/llm/adapter_set.h"
 #include "taper/exporter/llm/new_adapter.h"
 
@@ -72,6 +73,7 @@ class Checkpoint {
     std::span<const std::byte> bytes;
     std::shared_ptr<const void> owner;
     const std::byte* readable_end;
+    std::function<huggingface::Repacked()> repack;  ///< in place of `bytes`
 
     bool has_slack() const;
   };

@@ -24,7 +24,7 @@ constexpr int64_t rank = 3;
 
 /// (out, rank) or (rank, in)
 io::Array random_matrix(const std::string& name, int64_t rows, int64_t columns) {
-  return tests::values_of({name, {rows, columns}, 0, 0.3}, 5);
+  return tests::values_of({name, {rows, columns}, {0}, 0.3}, 5);
 }
 
 /// weight -= scale up down

@@ -16,7 +16,7 @@ struct RandomAdapter {
 /// (out, rank) or (rank, in)
 inline io::Array matrix_of(const RandomAdapter& a, const std::string& part, int64_t rows,
                            int64_t columns) {
-  return values_of({a.name + part, {rows, columns}, 0, 0.4}, 5);
+  return values_of({a.name + part, {rows, columns}, {0}, 0.4}, 5);
 }
 
 /// Writes a folder as PEFT would, beside the model; returns it.
@@ -42,8 +42,9 @@ inline std::string merged_model(const std::filesystem::path& model, const Random
   const std::filesystem::path folder = model / ("merged_" + a.name);
   std::filesystem::create_directories(folder);
   for (const char* file : {"config.json", "tokenizer.json"})
-    std::filesystem::copy_file(model / file, folder / file,
-                               std::filesystem::copy_options::overwrite_existing);
+    if (std::filesystem::exists(model / file))
+      std::filesystem::copy_file(model / file, folder / file,
+                                 std::filesystem::copy_options::overwrite_existing);
   io::SafeTensors weights = io::read_safetensors(model / "model.safetensors");
   for (auto& [name, array] : weights.tensors) {
     if (!name.ends_with(a.of) || array.sizes.size() != 2) continue;

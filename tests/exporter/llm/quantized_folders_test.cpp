@@ -1,0 +1,163 @@
+// Folders that other tools have quantized, against what transformers gave on their de-quantized
+// weights.
+#include <gmock/gmock.h>
+
+#include "taper/exporter/llm/golden.h"
+#include "taper/exporter/llm/program.h"
+#include "taper/tests/exporter/llm/formula_model.h"
+#include "taper/tests/support/throw_message.h"
+
+namespace taper::llm {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using tests::formula_golden, tests::formula_model;
+
+struct Method {
+  const char* name;
+  Layout layout;            ///< of the weights in the program
+  double tolerance = 2e-4;  ///< of logits
+};
+void PrintTo(const Method& m, std::ostream* out) { *out << m.name; }
+
+/// Offsets of q4_1 are rounded to f16. Logits have a deviation of 3, so they still tell right from
+/// wrong.
+const Method methods[] = {{"mxfp4", Layout::mxfp4},      {"fp8", Layout::dense},
+                          {"fp8_rows", Layout::dense},   {"gptq", Layout::q4_0},
+                          {"gptq_8_bits", Layout::q8_0}, {"gptq_zeros", Layout::q4_1, 0.05},
+                          {"awq", Layout::q4_1, 0.05},   {"packed", Layout::q4_0}};
+
+class quantized_folder : public testing::TestWithParam<Method> {};
+INSTANTIATE_TEST_SUITE_P(of_other_tools, quantized_folder, testing::ValuesIn(methods),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+std::filesystem::path folder_of(const std::string& method) {
+  return formula_model("quantized/" + method);
+}
+
+void expect_golden(Runner& runner, const Method& method) {
+  const std::vector<Compared> results =
+      compare_with_golden(runner, formula_golden(std::string("quantized/") + method.name));
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_LE(results[0].difference, method.tolerance);
+}
+
+TEST_P(quantized_folder, gives_the_recorded_logits_in_eager_and_as_a_program) {
+  const Model model = load(folder_of(GetParam().name).string());
+  EagerRunner eager_runner(*model.decoder);
+  expect_golden(eager_runner, GetParam());
+  Exporter exporter;
+  add_methods(exporter, *model.decoder, {.chunk = 64, .all_logits = true});
+  ProgramRunner program(exporter.write(ExportOptions{.exact = true}));
+  expect_golden(program, GetParam());
+}
+
+/// Of the last matrix of each layer.
+std::vector<Layout> layouts_of(nn::Module& decoder) {
+  std::vector<Layout> layouts;
+  for (const auto& [name, tensor] : decoder.state_dict())
+    if (name.ends_with("down.weight")) layouts.push_back(tensor.layout());
+  return layouts;
+}
+
+TEST_P(quantized_folder, keeps_weights_in_blocks) {
+  const Model model = load(folder_of(GetParam().name).string());
+  EXPECT_THAT(layouts_of(*model.decoder),
+              testing::ElementsAre(GetParam().layout, GetParam().layout));
+}
+
+/// In f32, the experts alone would take 295 kB.
+TEST(quantized_folders, keep_experts_in_blocks_in_a_program) {
+  const Model model = load(folder_of("mxfp4").string());
+  for (const bool exact : {true, false}) {
+    Exporter exporter;
+    add_methods(exporter, *model.decoder, {.chunk = 64});
+    ExportOptions options;
+    options.exact = exact, options.debug = false, options.quiet = true;
+    EXPECT_LT(exporter.write(options).size(), 200'000u) << exact;
+  }
+}
+
+// ---- what is refused
+
+using Change = std::function<void(json& quantization, io::SafeTensors& file)>;
+
+/// The message when the folder of a method was changed.
+std::string refusal(const std::string& method, const Change& change) {
+  const std::filesystem::path folder = folder_of(method);
+  json config = json::parse(std::ifstream(folder / "config.json"));
+  io::SafeTensors file = io::read_safetensors(folder / "model.safetensors");
+  change(config["quantization_config"], file);
+  std::ofstream(folder / "config.json") << config;
+  io::write_safetensors(folder / "model.safetensors", file);
+  try {
+    (void)load(folder.string());
+  } catch (const ExportError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(quantized_folders, say_which_methods_are_read) {
+  const auto with_method = [](const char* name) {
+    return [=](json& q, io::SafeTensors&) { q["quant_method"] = name; };
+  };
+  EXPECT_THAT(refusal("gptq", with_method("bitsandbytes")),
+              testing::AllOf(HasSubstr("quantized by \"bitsandbytes\" are not read; mxfp4, fp8"),
+                             HasSubstr("--recipe int4-g32")));
+  EXPECT_THAT(refusal("awq", [](json& q, io::SafeTensors&) { q["version"] = "gemv"; }),
+              HasSubstr("of AWQ, the version \"gemm\" is read"));
+  EXPECT_THAT(refusal("gptq", [](json& q, io::SafeTensors&) { q["bits"] = 3; }),
+              HasSubstr("quantization_config.bits is 3; 4 and 8 are read"));
+  EXPECT_THAT(refusal("gptq", [](json& q, io::SafeTensors&) { q["bits"] = "four"; }),
+              HasSubstr("bits must be an integer"));
+  EXPECT_THAT(refusal("packed", [](json& q, io::SafeTensors&) { q["format"] = "marlin-24"; }),
+              HasSubstr("the format \"marlin-24\" are not read"));
+  const auto set = [](const char* key, const json& value) {
+    return
+        [=](json& q, io::SafeTensors&) { q["config_groups"]["group_0"]["weights"][key] = value; };
+  };
+  EXPECT_THAT(refusal("packed", set("symmetric", false)),
+              HasSubstr("symmetric integers of 4 bits"));
+  EXPECT_THAT(refusal("packed", set("num_bits", 8)), HasSubstr("symmetric integers of 4 bits"));
+}
+
+constexpr char q_proj[] = "model.layers.0.self_attn.q_proj";
+
+TEST(quantized_folders, name_weights_whose_parts_do_not_fit) {
+  const std::string q = q_proj;
+  const auto without = [](const std::string& name) {
+    return [=](json&, io::SafeTensors& file) { file.tensors.erase(name); };
+  };
+  const auto with = [](const std::string& name, DType dtype, std::vector<int64_t> sizes) {
+    return
+        [=](json&, io::SafeTensors& file) { file.tensors[name] = io::Array::zeros(dtype, sizes); };
+  };
+  EXPECT_THAT(refusal("gptq", without(q + ".scales")),
+              HasSubstr("weight " + q + ": .scales is missing"));
+  EXPECT_THAT(refusal("gptq", with(q + ".scales", DType::f16, {1, 64})),
+              HasSubstr(q + ": its scales do not fit 2 groups of 64 outputs"));
+  EXPECT_THAT(refusal("gptq", with(q + ".qzeros", DType::i32, {2, 9})),
+              HasSubstr("zero points do not fit"));
+  EXPECT_THAT(refusal("gptq", with(q + ".g_idx", DType::i32, {64})),
+              HasSubstr("desc_act), which is not read"));
+  EXPECT_THAT(refusal("gptq", [](json& c, io::SafeTensors&) { c["group_size"] = 16; }),
+              HasSubstr("groups of 16 of 96 inputs do not divide into blocks of 32"));
+  EXPECT_THAT(refusal("fp8", without(q + ".weight_scale_inv")),
+              HasSubstr("no .weight_scale_inv and no .weight_scale"));
+  EXPECT_THAT(refusal("fp8", with(q + ".weight_scale_inv", DType::f32, {5, 2})),
+              HasSubstr("its scales do not fit"));
+  EXPECT_THAT(refusal("packed", with(q + ".weight_shape", DType::i64, {2})),
+              HasSubstr("its shape does not fit its integers"));
+  EXPECT_THAT(refusal("packed", with(q + ".weight_zero_point", DType::i32, {8, 2})),
+              HasSubstr("zero points and groups in another order are not read"));
+  EXPECT_THAT(
+      refusal("mxfp4", with("model.layers.1.mlp.experts.down_proj_scales", DType::u8, {6, 64, 3})),
+      HasSubstr("_blocks are not 16 bytes for each element of _scales"));
+  EXPECT_THAT(refusal("gptq", with("model.layers.0.odd.qweight", DType::f32, {8, 8})),
+              HasSubstr(".qweight has 2 dimensions of f32, not 2 of i32"));
+}
+
+}  // namespace
+}  // namespace taper::llm
