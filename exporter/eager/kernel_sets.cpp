@@ -5,6 +5,7 @@
 #endif
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/quantized/quantized.h"
+#include "taper/runtime/platform/cpu_request.h"
 
 namespace taper::eager {
 
@@ -19,7 +20,7 @@ std::vector<NamedKernelSet> kernel_sets() {
 }
 
 CpuFeatures cpu() {
-  static const CpuFeatures features = cpu_features();
+  static const CpuFeatures features = request_cpu_features();
   return features;
 }
 

@@ -11,6 +11,7 @@
 #include "taper/exporter/io/format_text.h"
 #include "taper/runtime/extension/module/place_in_file.h"
 #include "taper/runtime/platform/cpu.h"
+#include "taper/runtime/platform/cpu_request.h"
 #include "taper/runtime/program/format.h"
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -71,7 +72,7 @@ uint64_t build_fingerprint() {
 
 uint64_t processor_fingerprint() {
   std::string names;
-  const CpuFeatures has = cpu_features();
+  const CpuFeatures has = request_cpu_features();
   for (int i = 0; i < cpu_feature_count; ++i)
     if (has.has(static_cast<CpuFeature>(i)))
       names += name_of(static_cast<CpuFeature>(i)), names += ' ';

@@ -160,13 +160,10 @@ Error tiled(Context& context, const Plan& p, Bytes self, Matrices mat2, double s
       for (index_t t = 0; t < p.taps; ++t)
         for (index_t r = 0; r < rows; ++r)
           x[t * pitch + r] = self.data() + ((batch * p.rows) + row + r) * p.depth;
-      for (index_t r = 0; r < rows; r += tiles.pixels) {
-        const index_t pixels = smaller(rows - r, tiles.pixels);
-        tiles.tile[panels - 1][pixels - 1](
-            {x + r, pitch, p.taps, p.vectors()},
-            {weight, p.panel_bytes, first, scale, count, rounding,
-             out.data() + ((batch * p.rows) + row + r) * p.columns + begin, p.columns});
-      }
+      tiles.multiply({x, pitch, p.taps, p.vectors()},
+                     {weight, p.panel_bytes, first, scale, count, rounding,
+                      out.data() + ((batch * p.rows) + row) * p.columns + begin, p.columns},
+                     panels, rows);
     }
   });
   return Error::ok;

@@ -209,25 +209,17 @@ struct Run {
           to + channel,
           v.out_channels()};
       if (v.is_depthwise()) return tiles.depthwise(x, c, end - begin);
-      run_panels(x, c, here, end - begin);
-    }
-  }
-  void run_panels(BytePixels x, ByteColumns c, index_t panels, index_t count) const {
-    const index_t parts = ceil_div(count, tiles.pixels);
-    const int8_t* const* x0 = x.x;
-    int8_t* const to0 = c.to;
-    for (index_t i = 0; i < parts; ++i) {
-      const index_t from = part_begin(count, parts, i), end = part_begin(count, parts, i + 1);
-      x.x = x0 + from, c.to = to0 + from * c.to_pixel;
-      tiles.tile[panels - 1][end - from - 1](x, c);
+      tiles.multiply(x, c, here, end - begin);
     }
   }
 };
 
 // Lays out the scratch: a pixel of padding, what belongs to the channels, and the threads' parts.
-Error run_plan(Context& context, const ByteTiles& tiles, const Plan& plan, Bytes input,
+Error run_plan(Context& context, const ByteTiles& of_set, const Plan& plan, Bytes input,
                Bytes weight, const ByteChannels& channels, const Rounding& rounding, int8_t* out) {
   const ByteConvolution& v = plan.v;
+  const ByteTiles& tiles =
+      v.is_depthwise() && of_set.for_depthwise != nullptr ? *of_set.for_depthwise : of_set;
   if (plan.chunks == 0) return Error::ok;  // there are no results
   std::byte* scratch = static_cast<std::byte*>(context.scratch);
   std::memset(scratch, channels.zero_point, static_cast<size_t>(plan.zero_bytes));

@@ -35,9 +35,25 @@ struct ByteTiles {
   /// One filter for each channel: `pixels` results of `columns.count` channels, any number of them.
   void (*depthwise)(const BytePixels&, const ByteColumns&, index_t pixels);
   static constexpr index_t most_depthwise_taps = 64;
+
+  /// In the place of `tile`, for any number of pixels: [panels - 1]
+  void (*products[most_panels])(const BytePixels&, const ByteColumns&, index_t pixels) = {};
+  const ByteTiles* for_depthwise = nullptr;  ///< in the place of `depthwise`
+
+  /// The results at any number of pixels.
+  void multiply(BytePixels x, ByteColumns c, index_t count_of_panels, index_t count) const {
+    if (products[count_of_panels - 1] != nullptr) return products[count_of_panels - 1](x, c, count);
+    const index_t parts = (count + pixels - 1) / pixels;
+    for (index_t i = 0, from = 0; i < parts; ++i) {
+      const index_t here = (i + 1) * count / parts - from;
+      tile[count_of_panels - 1][here - 1](x, c);
+      from += here, x.x += here, c.to += here * c.to_pixel;
+    }
+  }
 };
 
-extern const ByteTiles byte_tiles_avx2, byte_tiles_avx_vnni, byte_tiles_avx512_vnni;
+extern const ByteTiles byte_tiles_avx2, byte_tiles_avx_vnni, byte_tiles_avx512_vnni,
+    byte_tiles_amx_int8;
 extern const ByteTiles byte_tiles_neon, byte_tiles_dotprod, byte_tiles_i8mm;
 
 }  // namespace taper::quantized
@@ -46,7 +62,8 @@ extern const ByteTiles byte_tiles_neon, byte_tiles_dotprod, byte_tiles_i8mm;
 #if TAPER_TILES_X86
 #define TAPER_OF_BYTE_TILES(macro)                                                                \
   macro(avx2, with_implied(CpuFeature::avx2)) macro(avx_vnni, with_implied(CpuFeature::avx_vnni)) \
-      macro(avx512_vnni, with_implied(CpuFeature::avx512_vnni))
+      macro(avx512_vnni, with_implied(CpuFeature::avx512_vnni)) macro(                            \
+          amx_int8, with_implied(CpuFeature::amx_int8) | CpuFeatures(CpuFeature::avx512_vnni))
 #elif TAPER_TILES_ARM64
 #define TAPER_OF_BYTE_TILES(macro)                    \
   macro(neon, {}) macro(dotprod, CpuFeature::dotprod) \

@@ -1,5 +1,7 @@
 #include "taper/runtime/platform/cpu.h"
 
+#include "taper/runtime/platform/cpu_request.h"
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
 #endif
@@ -27,18 +29,6 @@ uint64_t saved_registers() {
   uint32_t low, high;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return uint64_t{high} << 32 | low;
-}
-
-// Whether this process may use the data of tiles: Linux grants them on request
-// (Documentation/arch/x86/xstate.rst).
-bool may_use_tiles() {
-#if defined(__linux__)
-  constexpr long get_permission = 0x1022;  // ARCH_GET_XCOMP_PERM
-  uint64_t granted = 0;
-  return syscall(SYS_arch_prctl, get_permission, &granted) == 0 && all(granted, 1u << 18);
-#else
-  return false;
-#endif
 }
 
 // Bits: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2A, CPUID.
@@ -75,7 +65,7 @@ CpuFeatures features_of_machine() {
   add(all(eax71, 1u << 5), CpuFeature::avx512_bf16);
   add(all(edx7, 1u << 23), CpuFeature::avx512_fp16);
   constexpr uint32_t amx_tile = 1u << 24;
-  if (!all(edx7, amx_tile) || !all(saved, tiles) || !may_use_tiles()) return found;
+  if (!all(edx7, amx_tile) || !all(saved, tiles)) return found;
   add(all(edx7, 1u << 25), CpuFeature::amx_int8);
   add(all(edx7, 1u << 22), CpuFeature::amx_bf16);
   return found;
@@ -110,10 +100,36 @@ CpuFeatures features_of_machine() {
 CpuFeatures features_of_machine() { return {}; }
 #endif
 
+constexpr CpuFeatures of_tiles{CpuFeature::amx_int8, CpuFeature::amx_bf16};
+
+// Linux grants the data of tiles to a process on request (Documentation/arch/x86/xstate.rst).
+#if defined(__x86_64__) && defined(__linux__)
+constexpr long data_of_tiles = 18;
+void request_tiles() {
+  constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  (void)syscall(SYS_arch_prctl, request_permission, data_of_tiles);
+}
+bool may_use_tiles() {
+  constexpr long get_permission = 0x1022;  // ARCH_GET_XCOMP_PERM
+  uint64_t granted = 0;
+  return syscall(SYS_arch_prctl, get_permission, &granted) == 0 &&
+         (granted >> data_of_tiles & 1) != 0;
+}
+#else
+void request_tiles() {}
+bool may_use_tiles() { return false; }
+#endif
+
 constexpr CpuFeatures every_feature() {
   CpuFeatures all;
   for (int i = 0; i < cpu_feature_count; ++i) all = all | static_cast<CpuFeature>(i);
   return all;
+}
+constexpr CpuFeatures without_tiles() {
+  CpuFeatures others;
+  for (int i = 0; i < cpu_feature_count; ++i)
+    if (!of_tiles.has(static_cast<CpuFeature>(i))) others = others | static_cast<CpuFeature>(i);
+  return others;
 }
 
 // The features that TAPER_CPU allows: all if it is not set. `unknown`: its value, if a word in it
@@ -142,13 +158,19 @@ CpuFeatures allowed_features(const char*& unknown) {
 #endif
 }
 
-}  // namespace
-
-CpuFeatures cpu_features() {
+CpuFeatures features(bool requests) {
   const char* unknown;
   const CpuFeatures allowed = allowed_features(unknown);
-  return features_of_machine() & allowed;
+  const CpuFeatures found = features_of_machine() & allowed;
+  if ((found & of_tiles) == CpuFeatures()) return found;
+  if (requests) request_tiles();
+  return may_use_tiles() ? found : found & without_tiles();
 }
+
+}  // namespace
+
+CpuFeatures cpu_features() { return features(false); }
+CpuFeatures request_cpu_features() { return features(true); }
 
 const char* unknown_cpu_features() {
   const char* unknown;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "../support/environment.h"
+#include "taper/runtime/platform/cpu_request.h"
 
 namespace taper::test {
 namespace {
@@ -75,6 +76,17 @@ TEST(cpu_features, are_limited_by_the_environment) {
               (all & (with_implied(CpuFeature::avx_vnni) | with_implied(CpuFeature::avx512_bf16))));
   const Environment empty("");
   EXPECT_TRUE(cpu_features() == all) << "as if it were not set";
+}
+
+TEST(cpu_features, that_need_a_request_are_there_after_it) {
+  const Environment unset(nullptr);
+  const CpuFeatures before = cpu_features(), granted = request_cpu_features();
+  constexpr CpuFeatures tiles{CpuFeature::amx_int8, CpuFeature::amx_bf16};
+  EXPECT_TRUE(granted.has(before)) << "a request takes nothing away";
+  EXPECT_TRUE((before | tiles).has(granted)) << "and gives nothing but tiles";
+  EXPECT_TRUE(cpu_features() == granted) << "which stay";
+  const Environment none("portable");
+  EXPECT_TRUE(request_cpu_features() == CpuFeatures());
 }
 
 TEST(cpu_features, are_none_where_the_environment_has_an_unknown_name) {

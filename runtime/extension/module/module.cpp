@@ -17,6 +17,7 @@
 #include "taper/runtime/extension/module/region.h"
 #include "taper/runtime/extension/module/verify.h"
 #include "taper/runtime/platform/cpu.h"
+#include "taper/runtime/platform/cpu_request.h"
 #include "taper/runtime/program/tables.h"
 #include "taper/schema/program_generated.h"
 
@@ -116,7 +117,7 @@ struct Module::Parts {
       return fail(Error::invalid_argument, std::string("TAPER_CPU is ") + word +
                                                "; it can be portable, or names of features such as "
                                                "avx2 or avx512_bf16, separated by commas");
-    static const CpuFeatures cpu = cpu_features();  // one question for all modules
+    static const CpuFeatures cpu = request_cpu_features();  // one question for all modules
     LoadOptions load_options{cpu};
     load_options.info = &info;
     load_options.backends = {options.backends.data(),

@@ -111,9 +111,19 @@ inline void call(const Kernel& kernel, const std::vector<Slot>& slots,
   ASSERT_EQ(kernel.run(context, plan, slots.data()), Error::ok);
 }
 
+/// The features whose kernels this program can run: the processor's, and tiles if they are
+/// emulated.
+inline CpuFeatures features_to_run() {
+  const CpuFeatures cpu = cpu_features();
+#ifdef TAPER_TILE_REGISTERS
+  if (cpu.has(CpuFeature::avx512)) return cpu | CpuFeature::amx_int8;
+#endif
+  return cpu;
+}
+
 /// The records of an operator over a dtype that this machine can run, one for each set of features.
 inline std::vector<const Kernel*> kernels_of(const Operator& op, DType dtype = DType::f32) {
-  const CpuFeatures cpu = cpu_features();
+  const CpuFeatures cpu = features_to_run();
   std::vector<const Kernel*> found;
   for (const Kernel* kernel : optimized::all)
     if (kernel->op == &op && cpu.has(kernel->needs) &&
@@ -126,7 +136,7 @@ inline std::vector<const Kernel*> kernels_of(const Operator& op, DType dtype = D
 inline std::vector<const Kernel*> kernels_of(KernelSet library, const Operator& op) {
   std::vector<const Kernel*> found;
   for (const Kernel* kernel : library)
-    if (kernel->op == &op && cpu_features().has(kernel->needs)) found.push_back(kernel);
+    if (kernel->op == &op && features_to_run().has(kernel->needs)) found.push_back(kernel);
   return found;
 }
 
