@@ -11,6 +11,7 @@
 #include "taper/exporter/cli/calibration_data.h"
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/inputs.h"
+#include "taper/exporter/cli/prune_html.h"
 #include "taper/exporter/cli/quantize_html.h"
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/cli/static_html.h"
@@ -234,15 +235,20 @@ struct Quantization::Parts {
       write_static_html(static_page, title(), facts, ranges, *sensitivity, result.decisions);
   }
 
-  /// Of the page: "lenet.pt2, int8".
+  /// Of the page: "lenet.pt2, wanda 2:4, int8".
   std::string title() const {
-    return std::filesystem::path(model).filename().string() + ", " + recipe->name;
+    std::string title = std::filesystem::path(model).filename().string();
+    if (pruning) title += ", " + prune_report.how;
+    if (recipe) title += ", " + recipe->name;
+    return title;
   }
 
   void write_page(std::ostream& out) const {
     if (choice.report.empty()) return;
     std::ostringstream page;
-    if (integers)
+    if (!recipe)
+      write_prune_html(page, title(), prune_report);
+    else if (integers)
       page << static_page.view();
     else
       write_quantize_html(page, title(), report);
@@ -289,9 +295,10 @@ Quantization::Quantization(const QuantizeChoice& choice, std::string model)
   if (!choice.recipe.empty()) parts_->recipe = quantize::find_recipe(choice.recipe);
   if (choice.samples < 1) throw UsageError("--samples", "it must be positive");
   parts_->pruning = pruning_of(choice.prune, !choice.calibrate.empty());
-  for (const auto& [given, name] :
-       {std::pair(&choice.report, "--report"), std::pair(&choice.target, "--target-accuracy")})
-    if (!given->empty() && !parts_->recipe) throw UsageError(name, "it needs --recipe");
+  if (!choice.report.empty() && !parts_->recipe && !parts_->pruning)
+    throw UsageError("--report", "it needs --recipe or --prune");
+  if (!choice.target.empty() && !parts_->recipe)
+    throw UsageError("--target-accuracy", "it needs --recipe");
   if (!choice.calibrate.empty() && !parts_->recipe && !parts_->learns_zeros())
     throw UsageError("--calibrate", parts_->pruning
                                         ? "magnitude learns nothing from data; add --recipe, or "
@@ -323,7 +330,7 @@ void Quantization::print(std::ostream& out, bool all) const {
   if (!parts_->data_warning.empty()) out << "  " << io::printable(parts_->data_warning) << '\n';
   if (parts_->pruning && all) out << parts_->prune_report;
   if (parts_->pruning && !all) quantize::print_sum(out, parts_->prune_report);
-  if (!parts_->recipe) return;
+  if (!parts_->recipe) return parts_->write_page(out);
   out << parts_->search_report.view() << parts_->static_report.view();
   if (!parts_->integers) {
     if (all)

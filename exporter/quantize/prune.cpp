@@ -127,7 +127,7 @@ class Pruner {
   }
 
   void leave(const ir::Constant& weight, const std::string& why) {
-    report_.weights.push_back({weight.path, weight.payload->sizes, why, 0, 0, 0, {}});
+    report_.weights.push_back(unchanged(weight, why));
   }
   std::string reasons() const {
     std::set<std::string> all;
@@ -221,7 +221,7 @@ class Pruner {
       return unchanged(weight, "its small elements are zero already, or it has too few");
 
     replace(weight, payload_of(layer, after, w));
-    PrunedWeight pruned{weight.path, weight.payload->sizes, "", 0, 0, 0, {}};
+    PrunedWeight pruned = unchanged(weight, "");
     pruned.elements = static_cast<int64_t>(after.elements.size());
     pruned.zeros = std::ranges::count(after.elements, 0.0f);
     for (int64_t r = 0; r < after.rows; ++r)
@@ -233,8 +233,11 @@ class Pruner {
                               "; prune less, or exclude it");
     return pruned;
   }
-  static PrunedWeight unchanged(const ir::Constant& weight, const char* why) {
-    return {weight.path, weight.payload->sizes, why, 0, 0, 0, {}};
+  static PrunedWeight unchanged(const ir::Constant& weight, const std::string& why) {
+    PrunedWeight same;
+    same.path = weight.path, same.sizes = weight.payload->sizes, same.why = why;
+    same.bytes = static_cast<int64_t>(weight.payload->size_bytes);
+    return same;
   }
 
   /// Of the results. What Wanda learns tells them if inputs are not correlated.
@@ -349,15 +352,22 @@ Pruning::Method pruning_method(const std::string& name) {
   return static_cast<Pruning::Method>(found - method_names.begin());
 }
 
+std::vector<const PrunedWeight*> PruneReport::by_harm() const {
+  std::vector<const PrunedWeight*> list;
+  for (const PrunedWeight& w : weights) list.push_back(&w);
+  const auto order = [](const PrunedWeight* w) {
+    return std::pair(!w->is_pruned(), w->is_pruned() ? w->measure.harm_db() : 0);
+  };
+  std::ranges::stable_sort(list, {}, order);
+  return list;
+}
+
 std::ostream& operator<<(std::ostream& out, const PruneReport& report) {
-  std::vector<const PrunedWeight*> pruned;
+  std::vector<const PrunedWeight*> pruned = report.by_harm();
+  std::erase_if(pruned, [](const PrunedWeight* w) { return !w->is_pruned(); });
   std::map<std::string, int64_t> left;  // by reason
   for (const PrunedWeight& w : report.weights)
-    if (w.is_pruned())
-      pruned.push_back(&w);
-    else
-      ++left[w.why];
-  std::ranges::stable_sort(pruned, {}, [](const PrunedWeight* w) { return w->measure.harm_db(); });
+    if (!w.is_pruned()) ++left[w.why];
   const bool has_output =
       std::ranges::any_of(pruned, [](const auto* w) { return w->measure.has_output(); });
   std::vector<std::vector<std::string>> lines = {{"zeros", "SQNR dB"}};

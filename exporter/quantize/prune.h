@@ -46,6 +46,7 @@ struct PrunedWeight {
   int64_t elements = 0, zeros = 0;
   int64_t zero_rows = 0;  ///< outputs without anything but zeros
   Measure measure;        ///< of a pruned weight
+  int64_t bytes = 0;
 
   bool is_pruned() const { return why.empty(); }
 };
@@ -54,6 +55,9 @@ struct PruneReport {
   std::string how;  ///< "wanda 2:4"
   std::vector<PrunedWeight> weights;
   std::vector<std::string> notes;  ///< warnings
+
+  /// The weights from the most harmed to the least, those that were left at the end.
+  std::vector<const PrunedWeight*> by_harm() const;
 };
 
 /// Prunes the constant weights of linear layers, products with a constant, and convolutions of all

@@ -1,13 +1,8 @@
 // Shows what static integers cost at each node: a table, sorted by harm, and what to try next.
 
-const fixed = (number, digits) => (number === null ? "exact" : number.toFixed(digits));
-// A result without any error has no ratio: it is the least harmed one.
-const decibels = (number) => (number === null ? Infinity : number);
-const percent = (part) => (100 * part).toFixed(part < 0.001 ? 3 : 1) + " %";
 // The module of a node, which a rule can name: "convolution at conv.py:565 (conv1)".
 const moduleOf = (n) => /\(([^()]+)\)$/.exec(n.node)?.[1] ?? n.name;
 const clipped = (n) => n.range?.clipped ?? 0;
-const mostShare = Math.max(0, ...page.nodes.map((n) => n.share));
 
 // ---- pictures ----
 
@@ -26,20 +21,11 @@ function histogram(n) {
     "; heights are square roots";
   return svg("svg", { class: "histogram", width: bars.length * width, height, role: "img" }, title, ...bars);
 }
-function share(n) {
-  const room = 60, width = mostShare > 0 ? (room * n.share) / mostShare : 0;
-  const cell = document.createElement("span");
-  cell.append(svg("svg", { width: room, height: 9 }, svg("rect", { class: "harm", x: room - width, width, height: 9 })),
-    " " + (100 * n.share).toFixed(1) + " %");
-  return cell;
-}
 
 // ---- the table ----
 
-const number = (title, text, value) => ({ title, text, value });
-const named = (title, textOf) => ({ title, text: textOf, value: textOf, isName: true });
 const ofRange = (digits, textOf) => (n) => (n.range ? textOf(n.range).toPrecision(digits) : "");
-const harm = number("share of the error", share, (n) => n.share);
+const harm = shareColumn(page.nodes, (n) => n.share);
 const columns = [
   harm,
   number("outputs dB, it alone", (n) => fixed(n.alone_db, 1), (n) => decibels(n.alone_db)),

@@ -336,7 +336,7 @@ TEST_F(absurd_input, prunes_nothing) {
   expect_refusal("exclusion alone", {lenet_, "--recipe", "int4-g32", "--prune-exclude", "fc1*"});
   expect_refusal("goal alone", {lenet_, "--prune", "magnitude", "--target-accuracy",
                                 "cosine >= 0.9", "--evaluate", digits()});
-  expect_refusal("page alone", {lenet_, "--prune", "magnitude", "--report", "x.html"});
+  expect_refusal("no page", {lenet_, "--prune", "magnitude", "--report", "x.pdf"});
   // the whole model meets the goal, and the pruned one does not
   expect_refusal("goal",
                  {lenet_, "--prune", "magnitude", "--sparsity", "0.9", "--recipe", "int8-weights",

@@ -180,6 +180,47 @@ TEST(taper_quantize, writes_a_page_about_static_integers) {
   EXPECT_EQ(data["floats"][0]["why"], "its result is an output of the model");
 }
 
+TEST(taper_quantize, writes_a_page_about_zeros) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/lenet.pt2");
+  TAPER_GOLDEN_DATA_OR_SKIP(recorded, "pt2/lenet.io.safetensors");
+  const std::string page = scratch("lenet0.html");
+  for (const bool learns : {false, true}) {
+    std::vector<std::string> arguments = {"quantize",
+                                          model.string(),
+                                          "--prune",
+                                          learns ? "wanda" : "magnitude",
+                                          "-o",
+                                          scratch("lenet0.taper"),
+                                          "--prune-exclude",
+                                          "fc3*",
+                                          "--report",
+                                          page};
+    if (learns) arguments.insert(arguments.end(), {"--calibrate", recorded.string()});
+    std::ostringstream out, err;
+    EXPECT_EQ(run(arguments, out, err), success) << err.str();
+    EXPECT_THAT(out.str(), HasSubstr("wrote " + page));
+    const std::string html = content(page);
+    for (const char* reference : {" src=", " href=", "@import", "url(http", "fetch(", "import "})
+      EXPECT_THAT(html, Not(HasSubstr(reference)));
+    const auto data = tests::data_of(html);
+    EXPECT_EQ(data["method"], learns ? "wanda" : "magnitude");
+    EXPECT_EQ(data["title"], learns ? "lenet.pt2, wanda 2:4" : "lenet.pt2, magnitude 2:4");
+    EXPECT_THAT(data["facts"][0].get<std::string>(), HasSubstr("4 weights of 5"));
+    ASSERT_EQ(data["weights"].size(), 5u);
+    for (size_t i = 0; i < 4; ++i) {
+      const auto& w = data["weights"][i];
+      EXPECT_EQ(w["has_output"], learns);
+      EXPECT_GE(w["zeros"], w["elements"].get<double>() * 0.48) << w["path"];
+      EXPECT_EQ(w["after"], w["elements"].get<int64_t>() * 4);  // f32
+      if (i > 0) {
+        EXPECT_GE(w["harm_db"], data["weights"][i - 1]["harm_db"]);
+      }
+    }
+    EXPECT_EQ(data["weights"][4]["path"], "fc3.weight");
+    EXPECT_EQ(data["weights"][4]["why"], "it is excluded");
+  }
+}
+
 TEST(taper_quantize, takes_language_models) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/smollm");
   const std::string program = scratch("smollm.taper"), tokens = scratch("tokens.safetensors");
