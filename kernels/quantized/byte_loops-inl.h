@@ -39,6 +39,8 @@ void binary(const BinaryNumbers& v, index_t n, const int8_t* a, bool a_repeats, 
 }
 
 constexpr index_t average_block = 64;  // channels
+template <index_t count>
+using Channels = std::integral_constant<index_t, count>;
 
 template <class Count>
 TAPER_INLINED void average_channels(const ByteWindow& w, const Rounding& given, index_t first,
@@ -62,7 +64,11 @@ TAPER_INLINED void average_channels(const ByteWindow& w, const Rounding& given, 
 inline void average(const ByteWindow& w, const Rounding& rounding, int8_t* y) {
   index_t c = 0;
   for (; c + average_block <= w.channels; c += average_block)
-    average_channels(w, rounding, c, std::integral_constant<index_t, average_block>(), y);
+    average_channels(w, rounding, c, Channels<average_block>(), y);
+  // sums of a known number are in registers
+  if (c + 32 <= w.channels) average_channels(w, rounding, c, Channels<32>(), y), c += 32;
+  if (c + 16 <= w.channels) average_channels(w, rounding, c, Channels<16>(), y), c += 16;
+  if (c + 8 <= w.channels) average_channels(w, rounding, c, Channels<8>(), y), c += 8;
   if (c < w.channels) average_channels(w, rounding, c, w.channels - c, y);
 }
 

@@ -64,6 +64,7 @@ struct ByteLoops {
 
 /// y[i] = table[x[i] + 128]. y may be x.
 void lookup_avx2(index_t n, const int8_t* x, const int8_t* table, int8_t* y);
+void lookup_avx512(index_t n, const int8_t* x, const int8_t* table, int8_t* y);
 
 /// ByteLoops::softmax of elements that lie together, with results that are looked up, too. Lines
 /// have at least `softmax_is_looked_up_from` elements: shorter ones are faster without. y is not x.

@@ -284,6 +284,8 @@ TAPER_RECORD(taper_lookup_q8, taper_lookup_q8_i8, {}, {}, prepare_lookup, lookup
 #if TAPER_X86_LEVELS
 TAPER_RECORD(taper_lookup_q8, taper_lookup_q8_i8_avx2, CpuFeature::avx2, {}, prepare_lookup,
              lookup<lookup_avx2>)
+TAPER_RECORD(taper_lookup_q8, taper_lookup_q8_i8_avx512, with_implied(CpuFeature::avx512), {},
+             prepare_lookup, lookup<lookup_avx512>)
 #endif
 
 #define TAPER_BYTE_OPERATORS(name, needs, loops)                                             \

@@ -276,7 +276,7 @@ TEST(lookup_q8, finds_every_entry_on_every_level) {
   ThreadPool pool(2);
   Bytes table({256});
   fill(table, engine);
-  for (const index_t n : {0, 1, 31, 32, 33, 256, 40000}) {
+  for (const index_t n : {0, 1, 31, 32, 33, 65, 256, 40000}) {
     Bytes x({n});
     for (index_t i = 0; i < n; ++i) x[i] = static_cast<int8_t>(i * 7);
     std::vector<int8_t> want;
@@ -297,7 +297,7 @@ TEST(lookup_q8, finds_every_entry_on_every_level) {
 TEST(avg_pool2d_q8, is_the_same_on_every_level) {
   std::mt19937 engine(11);
   ThreadPool pool(2);
-  for (const index_t channels : {1, 17, 64, 130}) {
+  for (const index_t channels : {1, 17, 56, 64, 130}) {
     Bytes x({2, 9, 8, channels});
     fill(x, engine);
     const std::vector<int64_t> kernel{3, 2}, stride{2, 2}, padding{1, 1}, range{-128, 127};
