@@ -101,7 +101,8 @@ constexpr PointwiseInstruction pointwise_instruction(Span<const int64_t> program
 }
 
 /// Whether a program does nothing but bring its first input between two numbers, as relu, relu6 and
-/// hardtanh do: x < low ? low : x > high ? high : x. A convolution does that in registers.
+/// hardtanh do: x < low ? low : x > high ? high : x. A convolution does that in registers. Not if
+/// low > high: then a minimum and a maximum would give another result.
 struct Bounds {
   bool present = false;
   float low = 0, high = 0;
@@ -112,8 +113,10 @@ inline Bounds bounds_of(Span<const int64_t> program, Span<const double> constant
   if (step.operands[0] != 0) return {};
   if (step.op == PointwiseOp::relu) return {true, 0, std::numeric_limits<float>::infinity()};
   if (step.op != PointwiseOp::hardtanh) return {};
-  return {true, static_cast<float>(constants[-step.operands[1] - 1]),
-          static_cast<float>(constants[-step.operands[2] - 1])};
+  const float low = static_cast<float>(constants[-step.operands[1] - 1]),
+              high = static_cast<float>(constants[-step.operands[2] - 1]);
+  if (low > high) return {};
+  return {true, low, high};
 }
 
 /// Whether a program can be run, even one from a hostile file: its opcodes are known, and its

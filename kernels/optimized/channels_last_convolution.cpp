@@ -192,10 +192,10 @@ void run_chunk(const Convolution& v, const float* rows, index_t group, index_t f
   const index_t channel0 = p.packs ? 0 : group * c.outputs;  // within `weight`
   for (index_t j = begin; j < end; j += v.tiles.columns()) {
     const Finish finish = v.finish.from_channel(group * c.outputs + j);
-    PixelSums s;
+    PixelSums s{};
     s.columns = smaller(v.tiles.columns(), end - j);
-    const index_t vectors = ceil_div(s.columns, v.tiles.lanes),
-                  tiles = ceil_div(count, v.tiles.pixels[vectors - 1]);
+    const index_t vectors = ceil_div(s.columns, v.tiles.lanes);
+    const EvenParts tiles(count, ceil_div(count, v.tiles.pixels[vectors - 1]));
     s.vector_step = v.tiles.lanes == panel_width ? weight.panel_floats() : v.tiles.lanes;
     s.to_pixel = p.to_pixel;
     for (index_t k = 0; k == 0 || k < depth; k += gemm_depth_block) {
@@ -203,11 +203,20 @@ void run_chunk(const Convolution& v, const float* rows, index_t group, index_t f
       s.offsets = v.offsets == nullptr ? nullptr : v.offsets + k;
       s.weight = weight.at(channel0 + j, k);
       s.adds = k > 0;
-      s.finish = k + gemm_depth_block >= depth ? &finish : nullptr;
-      for (index_t t = 0; t < tiles; ++t) {
-        const index_t from = part_begin(count, tiles, t), to = part_begin(count, tiles, t + 1);
+      const bool is_last = k + gemm_depth_block >= depth;
+      s.finish = is_last ? &finish : nullptr;
+      // the next weights come from memory while the tiles of these are computed
+      const index_t next_k = is_last ? 0 : k + gemm_depth_block,
+                    next_j = is_last ? j + v.tiles.columns() : j;
+      const bool has_next = next_j < end;
+      const PrefetchOfPanels prefetch(has_next ? weight.at(channel0 + next_j, next_k) : s.weight,
+                                      has_next ? smaller(gemm_depth_block, depth - next_k) : 0,
+                                      s.depth, tiles.count);
+      for (index_t t = 0; t < tiles.count; ++t) {
+        const index_t from = tiles.begin(t), length = tiles.length(t);
+        s.next = prefetch.of_tile(t);
         s.to = out + from * s.to_pixel + group * c.outputs + j;
-        v.tiles.tile[to - from - 1][vectors - 1](s, pixel + from);
+        v.tiles.tile[length - 1][vectors - 1](s, pixel + from);
       }
     }
   }

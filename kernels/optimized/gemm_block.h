@@ -36,6 +36,8 @@ struct GemmBlock {
   index_t rows, columns;
   Epilogue epilogue;
   GemmScratch scratch;
+  EvenParts row_panels{rows,
+                       ceil_div(rows, packed.data != nullptr ? kernels.panel_rows : kernels.rows)};
 
   /// Computes c, as f32.
   // All loops give the same bits. Pairs have only one loop.
@@ -65,11 +67,9 @@ struct GemmBlock {
     index_t k, j, depth, columns;
   };
 
-  index_t panels() const {
-    return ceil_div(rows, packed.data != nullptr ? kernels.panel_rows : kernels.rows);
-  }
-  index_t first(index_t panel) const { return part_begin(rows, panels(), panel); }
-  index_t rows_of(index_t panel) const { return first(panel + 1) - first(panel); }
+  index_t panels() const { return row_panels.count; }
+  index_t first(index_t panel) const { return row_panels.begin(panel); }
+  index_t rows_of(index_t panel) const { return row_panels.length(panel); }
   index_t depth(index_t k) const { return smaller(gemm_depth_block, this->k - k); }
   // rows of a panel: of floats, or of pairs
   index_t length(index_t depth) const { return pairs != nullptr ? ceil_div(depth, 2) : depth; }
@@ -137,8 +137,9 @@ struct GemmBlock {
     kernels.finish(rows, columns, c + row * c_row + column, c_row, local);
   }
 
-  // Computes a tile of c: panel p, from `column` on. run(sums, row stride, adds) does the
-  // arithmetic. A tile that is narrower than its vectors is first computed outside c.
+  // Computes a tile of c: some rows, from `column` on. run(sums, row stride, adds) does the
+  // arithmetic, and also the epilogue if it `finishes`. A tile that is narrower than its vectors is
+  // first computed outside c.
   template <class Run>
   void place_tile(index_t vectors, index_t p, index_t k, index_t column, index_t columns,
                   const Run& run) const {
@@ -146,7 +147,7 @@ struct GemmBlock {
   }
   template <class Run>
   void place_rows(index_t vectors, index_t row, index_t rows, index_t k, index_t column,
-                  index_t columns, const Run& run) const {
+                  index_t columns, const Run& run, bool finishes = false) const {
     float* const to = c + row * c_row + column;
     alignas(64) float whole[Microkernels::most_floats];
     const bool fits = columns == vectors * kernels.lanes;
@@ -154,7 +155,7 @@ struct GemmBlock {
     const index_t width = fits ? c_row : vectors * kernels.lanes;
     run(sums, width, fits && k > 0);
     if (!fits) kernels.narrow(rows, whole, width, columns, to, c_row, k > 0);
-    if (k + depth(k) == this->k) finish(row, rows, column, columns);
+    if (!finishes && k + depth(k) == this->k) finish(row, rows, column, columns);
   }
 
   // `tile` is nullptr: the tile of this many rows and vectors.
@@ -215,12 +216,45 @@ struct GemmBlock {
     }
   }
 
+  // Whether a stays in the second-level cache where it lies. If its rows are so far apart that many
+  // of them share the same sets of the cache, it is packed.
+  bool keeps_a_in_place() const {
+    if (a.is_small() || a.depth_stride != 1) return false;
+    constexpr index_t sets = 64 << 10, most = 640 << 10;  // bytes
+    index_t apart = sets;                                 // the greatest common divisor
+    while (a.across_stride * index_t{sizeof(float)} % apart != 0) apart /= 2;
+    return rows * apart <= most || reads_a_in_place();
+  }
+
+  // What is prefetched while the tiles of one block of columns are computed: the columns from j on,
+  // or those of the next block along k.
+  PrefetchOfPanels prefetch_of(index_t k, index_t j) const {
+    const index_t depth_here = depth(k);
+    if (j >= columns) j = 0, k += gemm_depth_block;
+    if (k >= this->k) return {packed.at(packed_column, 0), 0, depth_here, panels()};
+    return {packed.at(packed_column + j, k), depth(k), depth_here, panels()};
+  }
+
+  // A bias that a tile adds to its sums: one for each column, and nothing else is left to do.
+  const float* bias_of_columns() const {
+    const Epilogue& e = epilogue;
+    return e.alpha == 1 && e.beta == 1 && e.addend_row == 0 && e.addend_column == 1 &&
+                   e.activation == Activation::none
+               ? e.addend
+               : nullptr;
+  }
+
   // For a b that was packed at load. If there are few rows, b is read once from memory, several
-  // panels side by side.
+  // panels side by side. Otherwise each panel of a prefetches its share of the next panels of b,
+  // which come from memory while those at hand are multiplied.
   void run_panels() const {
     const bool has_long = rows <= Microkernels::most_rows_of_long,
-               packs_a = !has_long && !reads_a_in_place();
+               packs_a = !has_long && !keeps_a_in_place();
+    const index_t across = packs_a ? 1 : a.across_stride;
+    const float* const bias = bias_of_columns();
     for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) {
+      const index_t depth = this->depth(k);
+      const bool is_last = k + depth == this->k;
       for (index_t j = 0; j < columns;) {
         index_t vectors = smaller(kernels.panel_vectors, ceil_div(columns - j, kernels.lanes));
         PanelTile wide = nullptr;
@@ -229,15 +263,22 @@ struct GemmBlock {
           if (l.vectors * kernels.lanes <= columns - j) vectors = l.vectors, wide = l.tile;
         }
         const index_t here = smaller(vectors * kernels.lanes, columns - j);
+        const bool in_tile = bias != nullptr && here == vectors * kernels.lanes;
+        const PrefetchOfPanels prefetch = prefetch_of(k, j + here);
+        const float* const panel = packed.at(packed_column + j, k);
         for (index_t p = 0; p < panels(); ++p) {
           if (packs_a && j == 0) pack_a(k, p);
           const index_t rows = rows_of(p), row = first(p);
-          const float* const from = packs_a ? scratch.a + row * depth(k) : a.floats(row, k);
-          place_tile(vectors, p, k, j, here, [&](float* sums, index_t width, bool adds) {
-            (wide != nullptr ? wide : kernels.panel_tile[rows - 1][vectors - 1])(
-                depth(k), from, packs_a ? 1 : a.across_stride, packs_a ? rows : a.depth_stride,
-                packed.at(packed_column + j, k), packed.panel_floats(), sums, width, adds);
-          });
+          const float* const from = packs_a ? scratch.a + row * depth : a.floats(row, k);
+          place_rows(
+              vectors, row, rows, k, j, here,
+              [&](float* sums, index_t width, bool adds) {
+                (wide != nullptr ? wide : kernels.panel_tile[rows - 1][vectors - 1])(
+                    depth, from, across, packs_a ? rows : a.depth_stride, panel,
+                    packed.panel_floats(), sums, width, adds,
+                    is_last && in_tile ? bias + j : nullptr, prefetch.of_tile(p));
+              },
+              in_tile);
         }
         j += here;
       }

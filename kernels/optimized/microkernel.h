@@ -38,11 +38,20 @@ using Tile = void (*)(index_t depth, const float* a, const float* b, const index
 using TileInPlace = void (*)(index_t depth, const float* a, index_t a_row, const float* b,
                              const index_t* b_rows, float* c, index_t c_row, bool add);
 
+/// A part of the panels that are multiplied next: `from`, in the first of them, is prefetched
+/// first, and then `step` bytes further for every k. The other panels lie as those of the tile.
+struct NextPanels {
+  const float* from;
+  index_t step;
+};
+
 /// The same for any strided matrix a, and a packed b (panels.h) whose pointer is the first element
 /// of a vector: a(r, k) = a[r * a_row + k * a_column]. Panels lie `b_panel` floats apart. A tile
-/// that is wider than a panel begins at the start of one.
+/// that is wider than a panel begins at the start of one. At the end, `bias` is added to each row
+/// if it is not nullptr. Meanwhile the tile prefetches what is multiplied next.
 using PanelTile = void (*)(index_t depth, const float* a, index_t a_row, index_t a_column,
-                           const float* b, index_t b_panel, float* c, index_t c_row, bool add);
+                           const float* b, index_t b_panel, float* c, index_t c_row, bool add,
+                           const float* bias, const NextPanels& next);
 
 /// Copies a strided matrix (depth, across): to[k * to_row + i] = from[i * across_stride + k *
 /// depth_stride].

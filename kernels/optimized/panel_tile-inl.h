@@ -18,12 +18,16 @@ namespace {
 
 constexpr int vectors_of_panel = static_cast<int>(panel_width) / lanes;
 
-template <int rows, int vectors>
+// `is_long`: for few rows, it prefetches its own panels.
+template <int rows, int vectors, bool is_long = false>
 void panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, index_t a_column,
                 const float* HWY_RESTRICT b, index_t b_panel, float* HWY_RESTRICT c, index_t c_row,
-                bool add_to_c) {
+                bool add_to_c, const float* bias, const NextPanels& next_panels) {
   constexpr int panels = (vectors + vectors_of_panel - 1) / vectors_of_panel;
   constexpr index_t ahead = Microkernels::rows_ahead * panel_width;
+  const char* next = reinterpret_cast<const char*>(next_panels.from);
+  const index_t next_step = next_panels.step,
+                next_panel = b_panel * static_cast<index_t>(sizeof(float));
   // pointers to every third row: the addressing modes of a processor reach the two rows behind for
   // free
   const float* third[(rows + 2) / 3];
@@ -45,9 +49,13 @@ void panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, index
       column[v] = load(panel[v / vectors_of_panel] + v % vectors_of_panel * lanes);
     TAPER_UNROLL
     for (int p = 0; p < panels; ++p) {
-      __builtin_prefetch(panel[p] + ahead);
+      if constexpr (is_long)
+        __builtin_prefetch(panel[p] + ahead);
+      else
+        __builtin_prefetch(next + p * next_panel);
       panel[p] += panel_width;
     }
+    if constexpr (!is_long) next += next_step;
     TAPER_UNROLL
     for (int r = 0; r < rows; ++r) {
       const Vec x = broadcast(third[r / 3][r % 3 * a_row]);
@@ -58,7 +66,16 @@ void panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, index
     for (int r = 0; r < rows; r += 3) third[r / 3] += a_column;
   }
 
-  store_tile(sum, c, c_row, add_to_c);
+  if (bias == nullptr) return store_tile(sum, c, c_row, add_to_c);
+  Vec last[vectors];
+  TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) last[v] = load(bias + v * lanes);
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r, c += c_row) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) {
+    const Vec whole = add_to_c ? add(load(c + v * lanes), sum[r][v]) : sum[r][v];
+    store(add(whole, last[v]), c + v * lanes);
+  }
 }
 
 }  // namespace

@@ -23,6 +23,21 @@ struct PackedMatrix {
   }
 };
 
+/// Prefetches panels whose first one begins at `from`, for `next_depth` places along k, while
+/// `count` tiles of `depth` steps are computed.
+struct PrefetchOfPanels {
+  const float* from;
+  index_t share, step;
+
+  PrefetchOfPanels(const float* panels, index_t next_depth, index_t depth, index_t count)
+      : from(panels), share((next_depth + count - 1) / count * panel_width) {
+    const index_t steps = depth > 0 ? depth : 1;
+    step = (share * index_t{sizeof(float)} + steps - 1) / steps;
+  }
+  /// What tile i prefetches.
+  NextPanels of_tile(index_t i) const { return {from + i * share, step}; }
+};
+
 /// A matrix in panels of halves. The rows of bf16_panels_of_first are pairs.
 struct PackedHalves {
   const uint16_t* data = nullptr;  ///< nullptr: the operand is not such a matrix

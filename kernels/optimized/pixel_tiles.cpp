@@ -47,12 +47,18 @@ HWY_INLINE void sum_up(const PixelSums& s, const float* const* pixel, Vec (&sum)
   const float* weight = s.weight;
   const index_t step = s.vector_step, depth = s.depth;
   const int32_t* offsets = s.offsets;
+  const char* next = reinterpret_cast<const char*>(s.next.from);
+  const index_t next_step = s.next.step;
   // not unrolled: gcc would move sums between registers and the stack
   for (index_t k = 0; k < depth; ++k, weight += panel_width) {
     const index_t at = has_offsets ? offsets[k] : k;
     Vec w[vectors];
     TAPER_UNROLL
     for (int v = 0; v < vectors; ++v) w[v] = load(weight + v * step);
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; v += panel_vectors)
+      __builtin_prefetch(next + v * step * static_cast<index_t>(sizeof(float)));
+    next += next_step;
     TAPER_UNROLL
     for (int p = 0; p < pixels; ++p) {
       const Vec x = broadcast(from[p][at]);

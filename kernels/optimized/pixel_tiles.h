@@ -28,6 +28,7 @@ struct PixelSums {
   index_t to_pixel;      ///< from one pixel's results to the next one's
   bool adds;             ///< to what `to` holds
   const Finish* finish;  ///< nullptr: more parts follow
+  NextPanels next;       ///< prefetched meanwhile; panels lie as those of `weight`
 };
 using PixelTile = void (*)(const PixelSums& sums, const float* const* pixel);
 

@@ -85,7 +85,7 @@ HWY_INLINE Vec subtract(Vec a, Vec b) { return a - b; }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return a * b; }
 /// max(v, 0); NaN stays.
 HWY_INLINE Vec relu(Vec v) { return v < broadcast(0) ? broadcast(0) : v; }
-/// x < low ? low : x > high ? high : x, so that NaN stays NaN.
+/// x < low ? low : x > high ? high : x, so that NaN stays NaN. low <= high.
 HWY_INLINE Vec between(Vec x, Vec low, Vec high) { return x < low ? low : x > high ? high : x; }
 /// The first `count` floats of a vector, at most `lanes`. Others are loaded as 0, and not stored.
 HWY_INLINE Vec load_first(const float* from, index_t count) {
@@ -166,10 +166,21 @@ HWY_INLINE Vec add(Vec a, Vec b) { return hn::Add(a, b); }
 HWY_INLINE Vec subtract(Vec a, Vec b) { return hn::Sub(a, b); }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return hn::Mul(a, b); }
 /// max(v, 0); NaN stays.
-HWY_INLINE Vec relu(Vec v) { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(Tag())), v); }
-/// x < low ? low : x > high ? high : x, so that NaN stays NaN.
+HWY_INLINE Vec relu(Vec v) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return hn::Max(hn::Zero(Tag()), v);  // as in `between`
+#else
+  return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(Tag())), v);
+#endif
+}
+/// x < low ? low : x > high ? high : x, so that NaN stays NaN. low <= high.
 HWY_INLINE Vec between(Vec x, Vec low, Vec high) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  // The instructions of x86 return the second number if none is larger, or one is NaN.
+  return hn::Min(high, hn::Max(low, x));
+#else
   return hn::IfThenElse(hn::Lt(x, low), low, hn::IfThenElse(hn::Gt(x, high), high, x));
+#endif
 }
 /// The first `count` floats of a vector, at most `lanes`. Others are loaded as 0, and not stored.
 HWY_INLINE Vec load_first(const float* from, index_t count) {

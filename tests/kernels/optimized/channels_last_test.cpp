@@ -183,6 +183,7 @@ void expect_program_bits(const Kernel& kernel, const Kernel& pointwise) {
     const Program programs[] = {
         {{8, 0, 0, 0, 0}, {}, {}},                               // relu
         {{28, 0, 0, -1, -2}, {-0.5, 1}, {}},                     // hardtanh
+        {{28, 0, 0, -1, -2}, {0.5, -0.25}, {}},                  // its bounds exchanged
         {{30, 0, 0, 0, 0}, {}, {}},                              // hardswish
         {{29, 0, 0, -1, 0}, {0.1}, {}},                          // leaky_relu
         {{17, 0, 0, 0, 0, 2, 1, 0, in, 0}, {}, {}},              // x sigmoid(x)

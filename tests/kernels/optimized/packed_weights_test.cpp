@@ -170,6 +170,21 @@ TEST(products, of_packed_weights_have_the_same_bits) {
   EXPECT_EQ(portable_records, 9);
 }
 
+// Rows that lie so far apart share the sets of a cache, so they are packed.
+TEST(products, of_packed_weights_have_the_same_bits_if_rows_lie_far_apart) {
+  constexpr index_t m = 65, depth = 4096, n = 145;
+  const Array w = Array::random({n, depth}, 1), bias = Array::random({n}, 2),
+              x = Array::random({m, depth}, 3);
+  for (const auto& [k, packing] : readers_of(ops::linear)) {
+    const Stored source(*w.ref(), packing->from);
+    const Packed packed(*packing, *source.ref());
+    Array want({m, n}, 77), got({m, n}, 78);
+    call(*k, arguments(*k, x, source.ref(), bias, want));
+    call(*k, arguments(*k, x, packed.ref(), bias, got));
+    EXPECT_TRUE(same_bits(want, got)) << k->name;
+  }
+}
+
 // Pairs are multiplied by an instruction of their own, from rounded rows. The weights are so large
 // that threads share them where they are widened.
 TEST(products, of_halves_are_those_of_the_widened_weights) {
