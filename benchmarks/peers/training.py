@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """PyTorch eager beside benchmarks/training.cpp: the same models, batches and optimizers, in turns, in one run.
 
-    python3 benchmarks/peers/training.py build/release/bin/training
+    python3 benchmarks/peers/training.py build/release/bin/training [--only lenet] [--threads 1,2] [--rounds 3]
 
 Prints items per second of both (median of the rounds) and the ratio.
 """
+import argparse
 import json
 import statistics
 import subprocess
-import sys
 import time
 
 import torch
@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from model_zoo import LeNet, ResNet20
 
-ROUNDS = 3
+MODELS = ["lenet", "resnet20", "small_gpt"]
 
 
 class GptBlock(nn.Module):
@@ -86,16 +86,22 @@ def taper_rate(binary, name, threads):
 
 
 def main():
-    binary = sys.argv[1]
-    for name in ("lenet", "resnet20", "small_gpt"):
-        for threads in (1, 2):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("binary", help="build/release/bin/training")
+    parser.add_argument("--only", choices=MODELS, help="one model; default: all")
+    parser.add_argument("--threads", default="1,2", help="the numbers of threads")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    for name in [options.only] if options.only else MODELS:
+        for threads in map(int, options.threads.split(",")):
             torch.set_num_threads(threads)
             ours, theirs = [], []
-            for _ in range(ROUNDS):
-                ours.append(taper_rate(binary, name, threads))
+            for _ in range(options.rounds):
+                ours.append(taper_rate(options.binary, name, threads))
                 theirs.append(torch_rate(name))
             a, b = statistics.median(ours), statistics.median(theirs)
             print(f"{name:10} {threads} thread{'s' if threads > 1 else ' '}  taper {a:9.0f}  torch {b:9.0f} items/s  ratio {a / b:.2f}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
