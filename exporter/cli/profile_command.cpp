@@ -14,6 +14,7 @@
 #include "taper/exporter/cli/profile_html.h"
 #include "taper/exporter/cli/profile_report.h"
 #include "taper/exporter/cli/program_source.h"
+#include "taper/exporter/cli/steps.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/io/file.h"
 
@@ -26,7 +27,7 @@ struct ProfileArguments {
   ImportChoice import;
   std::vector<std::string> dims;
   int repeat = 50, threads = 1;
-  bool by_time = false, json = false, no_roof = false, backends = false;
+  bool by_time = false, json = false, no_roof = false, backends = false, detail = false;
 };
 
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts) {
@@ -79,6 +80,7 @@ Profile profile_program(const ProfileArguments& options) {
   set_random_inputs(running, set_given_inputs(running, options.inputs), dims);
   Profile profile;
   profile.timing = time_method(running, options.repeat, node_times);
+  if (options.detail) add_steps(running, profile.timing);
   profile.method = running.method().name();
   profile.inputs = inputs_of(running.method());
   profile.threads = threads == nullptr ? 1 : threads->count;
@@ -142,6 +144,9 @@ void add_profile_command(CommandLine& line, std::ostream& out) {
                                    "Prints JSON instead of text; times are in microseconds");
   command.flag("--no-roof", options->no_roof,
                "Does not measure what the machine can do, which takes 0.25 seconds");
+  const Option detail = command.flag(
+      "--detail", options->detail,
+      "Shows the steps inside products, convolutions and attention, which takes a second more");
   command
       .option("--html FILE", options->html,
               "Writes a page, FILE.html: a timeline of one run, and tables that can be sorted")
@@ -152,12 +157,14 @@ void add_profile_command(CommandLine& line, std::ostream& out) {
       .flag("--backends", options->backends,
             "Runs a model (.pt2) with the kernels and with each backend of this build, and says "
             "which to choose")
-      .excludes(json);
+      .excludes(json)
+      .excludes(detail);
   command.footer(R"(Inputs that are not given are random numbers, or zeros for integers.
 
 Examples:
   taper profile lenet.taper --dim batch=64 --threads 4
   taper profile lenet.taper --by-time --trace lenet.json
+  taper profile lenet.taper --detail
   taper profile lenet.pt2 --backends --threads 2)");
   command.does([options, &out] { report(*options, out); });
 }

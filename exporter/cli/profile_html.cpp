@@ -24,6 +24,8 @@ json page_instructions(const Profile& profile) {
                 {"operations", in.operations()},      {"bytes", in.bytes()}};
     if (const roofline::Roof roof = profile.roof(in); roof.us > 0)
       object["roof"] = roofline::name_of(roof.limit), object["roof_us"] = roof.us;
+    for (const StepTiming& step : in.steps)
+      object["steps"].push_back({{"name", step.name}, {"us", step.us}});
     list.push_back(object);
   }
   return list;

@@ -22,7 +22,7 @@ struct Row {
   double us = 0, operations = 0, bytes = 0;
   Roof roof;
   std::string name, notes;
-  std::vector<Row> below = {};  // nodes of a backend's part
+  std::vector<Row> below = {};  // nodes of a backend's part, or steps of a kernel
 };
 
 std::string number_text(double number) {
@@ -84,6 +84,13 @@ std::vector<Row> instruction_rows(const Profile& profile) {
     for (const NodeTiming& node : in.nodes)
       rows.back().below.push_back(
           {node.median_us, 0, 0, {}, "  " + node.name, io::printable(node.source)});
+    for (const StepTiming& step : in.steps)
+      rows.back().below.push_back({step.us,
+                                   0,
+                                   0,
+                                   {},
+                                   "  " + step.name,
+                                   io::percent_text(step.us, in.median_us) + " of the kernel"});
   }
   return rows;
 }
@@ -160,11 +167,13 @@ ordered_json instructions_json(const Profile& profile, bool by_time) {
                     {"operations", in.operations()},
                     {"bytes", in.bytes()}});
     if (profile.peaks) add_roof(list.back(), profile.roof(in), in.median_us);
-    if (in.nodes.empty()) continue;
-    ordered_json& nodes = list.back()["nodes"] = ordered_json::array();
+    ordered_json nodes = ordered_json::array(), steps = ordered_json::array();
     for (const NodeTiming& node : in.nodes)
       nodes.push_back(
           {{"name", node.name}, {"source", node.source}, {"median_us", node.median_us}});
+    for (const StepTiming& step : in.steps) steps.push_back({{"name", step.name}, {"us", step.us}});
+    if (!nodes.empty()) list.back()["nodes"] = nodes;
+    if (!steps.empty()) list.back()["steps"] = steps;
   }
   return list;
 }

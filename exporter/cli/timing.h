@@ -33,6 +33,12 @@ struct NodeTiming {
   double median_us = 0;      ///< over the runs
 };
 
+/// A step inside a kernel.
+struct StepTiming {
+  std::string name;  ///< "pack", "tiles", "softmax", "store", "wait" or "other"
+  double us;         ///< its part of the instruction's median
+};
+
 struct InstructionTiming {
   std::string op, kernel;      ///< "mm", "mm_f32_avx2"; the kernel is "" for other instructions
   std::string types;           ///< "f32[64, 400] f32[400, 120] -> f32[64, 120]"
@@ -41,6 +47,7 @@ struct InstructionTiming {
   int executions = 0;                 ///< in one run; more than 1 in a loop
   roofline::Work work;                ///< of one execution
   std::vector<NodeTiming> nodes;      ///< of a part of a backend that times them
+  std::vector<StepTiming> steps;      ///< see steps.h; none unless asked for
 
   /// All of a run.
   double operations() const { return work.operations * executions; }

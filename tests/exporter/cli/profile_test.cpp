@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "taper/exporter/cli/profile_html.h"
 #include "taper/exporter/cli/profile_report.h"
+#include "taper/exporter/cli/sampler.h"
+#include "taper/exporter/cli/steps.h"
+#include "taper/exporter/cli/symbols.h"
 #include "taper/tests/exporter/cli/programs.h"
 #include "taper/tests/exporter/cli/taper_command.h"
 #include "taper/tests/support/page.h"
@@ -161,6 +165,67 @@ TEST(taper_profile, counts_every_round_of_a_loop) {
   EXPECT_THAT(out.str(), HasSubstr("100 % compute"));
   EXPECT_THAT(out.str(), HasSubstr("100.0 GFLOP/s"));
   EXPECT_THAT(out.str(), HasSubstr("3 times"));
+}
+
+// ---- steps inside a kernel ----
+
+TEST(taper_profile, shows_the_steps_inside_a_product) {
+  if (!Sampler::is_supported()) GTEST_SKIP() << "--detail needs Linux";
+  const auto program = tests::write_program(
+      "product.taper",
+      {"graph forward\ninput \"x\" = %x: f32[192, 256]\ninput \"w\" = %w: f32[256, 256]\n"
+       "%y: f32[192, 256] = mm(%x, %w)\n%z: f32[192, 256] = relu(%y)\noutput \"z\" = %z\n"});
+  const auto html = scratch_file("steps.html");
+  const Outcome o = taper_command("profile", program.string(), "--detail", "--json", "--no-roof",
+                                  "--html", html.string());
+  ASSERT_EQ(o.code, success) << o.err;
+  const auto instructions = nlohmann::json::parse(o.out)["instructions"];
+  ASSERT_EQ(instructions.size(), 2);
+  double us = 0;
+  std::map<std::string, double> steps;
+  for (const auto& step : instructions[0]["steps"])
+    us += steps[step["name"]] = step["us"].get<double>();
+  EXPECT_NEAR(us, instructions[0]["median_us"].get<double>(), 1e-6 * us);
+  EXPECT_GT(steps["tiles"], 0.5 * us) << "both operands have at least 192 uses";
+  EXPECT_GT(steps["pack"], 0);
+  EXPECT_FALSE(instructions[1].contains("steps")) << "relu has one loop";
+  const auto page = data_of(content(html))["instructions"];
+  EXPECT_EQ(page[0]["steps"].size(), instructions[0]["steps"].size());
+  EXPECT_FALSE(page[1].contains("steps"));
+}
+
+TEST(taper_profile, shows_steps_below_their_instruction) {
+  Profile profile = named("mm");
+  profile.timing.instructions[0].steps = {{"tiles", 21}, {"pack", 9}};
+  std::ostringstream out;
+  print_text(out, profile, false);
+  EXPECT_THAT(out.str(), HasSubstr("21.0   35.0 %"));
+  EXPECT_THAT(out.str(),
+              testing::ContainsRegex("9\\.0 +15\\.0 % .*  pack +30\\.0 % of the kernel"));
+}
+
+TEST(taper_profile, knows_the_step_of_a_function) {
+  const std::string tiles = "taper::optimized::N_AVX3::(anonymous namespace)::",
+                    at_level = "taper::optimized::AtLevel<(taper::optimized::CpuLevel)2, &(float ";
+  EXPECT_EQ(step_of("void " + tiles + "tile<2, 3>(long, float const*)"), "tiles");
+  EXPECT_EQ(step_of("void " + tiles + "depthwise_tile<3, 1, 7, 1, true>(long)"), "tiles");
+  EXPECT_EQ(step_of(tiles + "pack(float const*, long)"), "pack");
+  EXPECT_EQ(step_of(tiles + "finish(long, long, float*, taper::optimized::Epilogue const&)"),
+            "store");
+  EXPECT_EQ(step_of(at_level + "taper::optimized::exponentials<int>(float*, long))>::call(float*)"),
+            "softmax");
+  // the types of parameters name tiles and packed matrices, too
+  EXPECT_EQ(step_of("taper::optimized::run_gemm(taper::optimized::tiles const&)"), "other");
+}
+
+int a_function_with_a_name() { return 1; }
+
+TEST(symbols, finds_the_function_that_an_address_lies_in) {
+  const Symbols symbols = Symbols::of_this_program();
+  if (symbols.empty()) GTEST_SKIP() << "there is no table of symbols";
+  const auto* place = reinterpret_cast<const char*>(&a_function_with_a_name);
+  EXPECT_THAT(symbols.name_of(place + 1), HasSubstr("a_function_with_a_name()"));
+  EXPECT_EQ(symbols.name_of(&symbols), "") << "the stack has no functions";
 }
 
 // ---- the page ----
