@@ -5,8 +5,8 @@
 // Unless said otherwise, the polynomials are those of S. L. Moshier's Cephes Mathematical Library,
 // single precision (expf, logf, sinf, tanhf: https://www.netlib.org/cephes). Errors against
 // correctly rounded results, measured by tests/kernels/math_test: below 1 unit in the last place
-// for log and pow (0.6), 1.2 for exp, 1.5 for sin and cos, 1.4 for tanh, 1.7 for erf. sigmoid is 0
-// below -88.4, where it is no normal number.
+// for log and pow (0.6), 1.2 for exp, 1.5 for sin and cos, 1.6 for tanh, 1.5 for erf, 2 for
+// sigmoid. sigmoid is 0 below -88.4, where it is no normal number.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -34,6 +34,20 @@ inline double double_of(uint64_t u) {
   double x;
   std::memcpy(&x, &u, 8);
   return x;
+}
+
+/// x, but at least `low` < 0 and at most `high` > 0. NaN becomes a bound. Works on bits: vectors
+/// have minima of integers everywhere, but compilers make two steps of a choice between numbers.
+inline float between(float x, float low, float high) {
+  const int32_t bits = static_cast<int32_t>(bits_of(x)), most = static_cast<int32_t>(bits_of(high));
+  const int32_t below = bits < most ? bits : most;
+  const uint32_t u = static_cast<uint32_t>(below), least = bits_of(low);
+  return float_of(u < least ? u : least);
+}
+/// y where x is a number, otherwise NaN.
+inline float unless_nan(float x, float y) {
+  const uint32_t mask = x == x ? 0u : 0xffffffffu;
+  return float_of(bits_of(y) | (bits_of(x) & mask));
 }
 
 /// How a formula multiplies and adds: with two roundings, or with one if the processor has an
@@ -69,19 +83,24 @@ inline float reduced_expm1(float x, uint32_t& shifted) {
 /// + 1.5 * 2^23.
 inline float power_of_two(uint32_t shifted) { return float_of((shifted << 23) + 0x3f800000u); }
 
-/// 2^r for |r| <= 1/2, within a relative error of 2e-9 besides rounding. Our own fit.
+/// q with 2^r = 1 + ln2 r + q r^2 for |r| <= 1/2, so that 2^r has a relative error of 2e-9 besides
+/// rounding. Our own fit.
 template <class M>
-inline float power_of_two_near(float r) {
+inline float power_of_two_curve(float r) {
   float q = 1.534581197e-4f;
   q = M::multiply_add(q, r, 1.339993120e-3f);
   q = M::multiply_add(q, r, 9.618488957e-3f);
   q = M::multiply_add(q, r, 5.550328777e-2f);
-  q = M::multiply_add(q, r, 2.402264689e-1f);
-  q = M::multiply_add(q, r, 6.931472057e-1f);
-  return M::multiply_add(q, r, 1.0f);
+  return M::multiply_add(q, r, 2.402264689e-1f);
+}
+inline constexpr float log_of_two = 6.931472057e-1f;
+template <class M>
+inline float power_of_two_near(float r) {
+  const float slope = M::multiply_add(power_of_two_curve<M>(r), r, log_of_two);
+  return M::multiply_add(slope, r, 1.0f);
 }
 
-/// The same with one step less, within a relative error of 8e-8.
+/// 2^r with one step less, within a relative error of 8e-8.
 template <class M>
 inline float power_of_two_roughly(float r) {
   float q = 1.327647227e-3f;
@@ -102,10 +121,8 @@ inline float reduced_log2(float x, uint32_t& shifted) {
 }
 
 template <class M = Separate>
-inline float exp(float x) {
-  // Beyond these bounds the result is 0 or infinity. NaN passes both comparisons.
-  x = x > 89.0f ? 89.0f : x;
-  x = x < -104.0f ? -104.0f : x;
+inline float exp(float given) {
+  const float x = between(given, -104.0f, 89.0f);  // beyond, the result is 0 or infinity
   uint32_t n;
   float y;
   if constexpr (std::is_same_v<M, Fused>) {
@@ -116,7 +133,7 @@ inline float exp(float x) {
   }
   // 2^n in two steps, because n reaches 128 and, for subnormal results, -150.
   const uint32_t half = n >> 1;
-  return y * power_of_two(half) * power_of_two(n - half);
+  return unless_nan(given, y * power_of_two(half) * power_of_two(n - half));
 }
 template <class M = Separate>
 inline double exp(double x) {
@@ -199,15 +216,14 @@ inline float tanh(float x) {
   p = M::multiply_add(p, s, -3.33332819422e-1f);
   const float small = M::multiply_add(p * s, x, x);
   // Elsewhere 1 - 2 / (exp(2z) + 1), where exp(2z) = 2^(n + r). From z = 10 on, the result is 1.
-  // NaN passes.
   constexpr float magic = 12582912.0f, scale = 2.88539008177792681f;
-  const float a = 10.0f < z ? 10.0f : z;
+  const float a = between(z, -1.0f, 10.0f);
   const float shifted = M::multiply_add(a, scale, magic), n = shifted - magic;
   const float r = M::multiply_add(a, scale, -n);
   const float q = power_of_two_near<M>(r);
   const float denominator = M::multiply_add(q, power_of_two(bits_of(shifted)), 1.0f);
   const float large = 1.0f - 2.0f / denominator;
-  return std::copysign(z < 0.625f ? small : large, x);
+  return std::copysign(z >= 0.625f ? large : small, x);  // NaN is small
 }
 template <class M = Separate>
 inline double tanh(double x) {
@@ -260,19 +276,27 @@ inline float sine(float x, int64_t quarters) {
   return quarters == 0 && x == 0.0f ? x : y;  // keeps -0
 }
 
-/// 1 / sigmoid(x) = 1 + exp(-x), for numbers only; infinite below -88.4.
+/// 1 / sigmoid(x) = 1 + exp(-x), for numbers only; infinite below -88.4. With exp(-x) = 2^n (1 + p)
+/// it is (1 + 2^n p) + 2^n, so that 1 + p is not rounded.
 template <class M = Separate>
 inline float inverse_sigmoid(float x) {
-  // Limits -x to [-88, 89] by its bits: two choices between numbers would stay branches.
-  const int32_t most = 0x42b20000, bits = static_cast<int32_t>(bits_of(-x));
-  const uint32_t least = 0xc2b00000u, u = static_cast<uint32_t>(bits < most ? bits : most);
-  return 1.0f + exp_near<M>(float_of(u < least ? u : least));
+  const float z = between(-x, -88.0f, 89.0f);
+  uint32_t n;
+  float p;
+  if constexpr (std::is_same_v<M, Fused>) {
+    const float r = reduced_log2(z, n);
+    p = M::multiply_add(log_of_two, r, power_of_two_curve<M>(r) * (r * r));
+  } else {
+    p = reduced_expm1<M>(z, n);
+  }
+  // 2^128 is infinite: the first term stays finite, so that the sum is no NaN
+  const uint32_t power = bits_of(power_of_two(n)), most = bits_of(0x1p127f);
+  return M::multiply_add(p, float_of(power < most ? power : most), 1.0f) + float_of(power);
 }
 /// 1 / (1 + exp(-x)); 0 below -88.4.
 template <class M = Separate>
 inline float sigmoid(float x) {
-  const float y = 1.0f / inverse_sigmoid<M>(x);
-  return x == x ? y : x;
+  return unless_nan(x, 1.0f / inverse_sigmoid<M>(x));
 }
 template <class M = Separate>
 inline double inverse_sigmoid(double x) {
@@ -372,7 +396,7 @@ inline float erf(float x) {
   p = M::multiply_add(p, s, 1.283791597e-1f);
   const float small = M::multiply_add(p, x, x);
   // Elsewhere 1 - 2^(z q(z)), where z q(z) = log2(erfc(z)). From z = 4 on, the result is 1.
-  const float a = 4.0f < z ? 4.0f : z;  // NaN passes
+  const float a = between(z, -1.0f, 4.0f);
   float q = 3.106355900e-4f;
   q = M::multiply_add(q, a, -4.654087815e-3f);
   q = M::multiply_add(q, a, 3.307436917e-2f);
@@ -383,7 +407,7 @@ inline float erf(float x) {
   const float shifted = M::multiply_add(q, a, magic), n = shifted - magic;
   const float e = power_of_two_roughly<M>(M::multiply_add(q, a, -n));
   const float large = M::multiply_add(-e, power_of_two(bits_of(shifted)), 1.0f);
-  return std::copysign(z < 0.85f ? small : large, x);
+  return std::copysign(z >= 0.85f ? large : small, x);  // NaN is small
 }
 template <class M = Separate>
 inline double erf(double x) {

@@ -128,12 +128,32 @@ TYPED_TEST(formulas, x_sigmoid_of_twice_gelus_argument_is_its_approximation_by_t
     EXPECT_NEAR(got, want, 2e-7 * std::max(1.0, std::fabs(want))) << x;
   }
 }
-TYPED_TEST(formulas, sigmoid_is_within_three_units_in_the_last_place_where_it_does_not_vanish) {
+TYPED_TEST(formulas, sigmoid_is_within_two_units_in_the_last_place_where_it_does_not_vanish) {
   const auto in_range = [](double x) { return std::max(x, -87.0); };
   EXPECT_LT(worst_error(
                 [&](float x) { return math::sigmoid<TypeParam>(static_cast<float>(in_range(x))); },
                 [&](double x) { return 1 / (1 + std::exp(-in_range(x))); }),
-            3.0);
+            2.0);
+}
+TYPED_TEST(formulas, sigmoid_and_silu_keep_their_limits_and_nan) {
+  using M = TypeParam;
+  for (const float x : {-88.5f, -89.0f, -1e4f, -1e38f, -HUGE_VALF}) {
+    EXPECT_EQ(math::sigmoid<M>(x), 0) << x;
+    EXPECT_EQ(math::inverse_sigmoid<M>(x), HUGE_VALF) << x;
+  }
+  for (const float x : {17.5f, 88.5f, 1e4f, 1e38f, HUGE_VALF}) {
+    EXPECT_EQ(math::sigmoid<M>(x), 1) << x;
+    EXPECT_EQ(math::inverse_sigmoid<M>(x), 1) << x;
+  }
+  // between them it stays finite, also where 2^n is infinite or its exponent the largest
+  for (float x = -88.3f; x < -87.0f; x += 1e-3f)
+    EXPECT_NEAR(math::sigmoid<M>(x) / std::exp(static_cast<double>(x)), 1, 1e-6) << x;
+  for (const float nan : {NAN, -NAN}) {
+    EXPECT_TRUE(std::isnan(math::exp<M>(nan)));
+    EXPECT_TRUE(std::isnan(math::sigmoid<M>(nan)));
+    EXPECT_TRUE(std::isnan(math::tanh<M>(nan)));
+    EXPECT_TRUE(std::isnan(math::erf<M>(nan)));
+  }
 }
 TYPED_TEST(formulas, log1p_and_expm1_are_within_three_units_in_the_last_place_where_they_hold) {
   const auto unit = [](double u) { return u >= 0 && u <= 1 ? u : 0.5; };
