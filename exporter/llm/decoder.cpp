@@ -62,6 +62,8 @@ Decoder::Decoder(const Config& c, const Weights& weights, const Family& family)
         std::make_unique<RelativeBias>(c, weights["layers"][int64_t{0}]["attention"], false);
   for (int64_t i = 0; i < c.layers; ++i)
     layers.push_back(family.make_layer(c, weights["layers"][i], i));
+  if (c.window_jumps && c.window > 0)
+    jumping_window_length = Tensor::from(std::vector<int64_t>{c.window}, {1});
   norm = make_norm("norm");
   // some checkpoints store the head that is tied, too
   if (c.tied && weights["head"].has()) (void)weights["head"].matrix(c.vocabulary, c.hidden);
@@ -99,10 +101,10 @@ Tensor Decoder::place_in_table(const Tensor& positions) const {
 /// Hides later positions, and those in front of the query's window. Undefined if there is only one
 /// such window.
 Tensor Decoder::jumping_window(const Tensor& positions, int64_t count) const {
-  if (!config.window_jumps || config.window == 0 || count <= config.window) return {};
+  if (!jumping_window_length.defined() || count <= config.window) return {};
   const Tensor keys = arange(count, DType::i64);
   const Tensor at = positions.unsqueeze(1).unsqueeze(-1);  // (batch, 1, n, 1)
-  const Tensor first = floor_divide(at, config.window) * config.window;
+  const Tensor first = floor_divide(at, jumping_window_length) * jumping_window_length;
   const Tensor hidden = logical_or(gt(keys, at), lt(keys, first));
   return masked_fill(zeros_like(hidden, DType::f32), hidden, -INFINITY);
 }

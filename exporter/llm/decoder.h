@@ -56,7 +56,11 @@ class Decoder : public nn::Module {
   std::vector<std::unique_ptr<DecoderLayer>> layers;
   std::unique_ptr<Norm> norm;
   std::unique_ptr<Linear> head;
-  TAPER_MODULE(embedding, learned_positions, embedding_norm, relative_bias, layers, norm, head)
+  /// i64 (1): the length of windows that jump; or undefined. A constant, so that the identity of a
+  /// program knows it (runtime/extension/llm/model_identity.h).
+  Tensor jumping_window_length;
+  TAPER_MODULE(embedding, learned_positions, embedding_norm, relative_bias, layers, norm, head,
+               jumping_window_length)
 
   struct Result {
     Tensor logits;               ///< (batch, 1 or n, vocabulary)

@@ -194,6 +194,27 @@ TEST_F(session_file, belongs_to_the_windows_and_the_experts_of_a_model) {
             Error::invalid_argument);
 }
 
+/// The windows of Llama 4 jump.
+TEST_F(session_file, belongs_to_the_length_of_chunks_of_attention) {
+  using Json = nlohmann::json;
+  const std::string folder = folder_of("llama4_text");
+  const std::filesystem::path file = std::filesystem::path(folder) / "config.json";
+  const auto told = Json::parse(std::ifstream(file));
+  Sequence sequence = Sequence::create(loaded(folder, 1, 40)).value();
+  append(sequence, prompt(0, 20));
+  ASSERT_EQ(sequence.save(path_), Error::ok);
+  const auto error_of = [&](int chunk) {
+    Json config = told;
+    config["attention_chunk_size"] = chunk;
+    std::ofstream(file) << config;
+    return Sequence::create(loaded(folder, 1, 40)).value().restore(path_);
+  };
+  EXPECT_EQ(told["attention_chunk_size"], 16);
+  EXPECT_EQ(error_of(16), Error::ok);
+  EXPECT_EQ(error_of(8), Error::invalid_argument);
+  EXPECT_EQ(error_of(17), Error::invalid_argument);
+}
+
 TEST_F(session_file, is_locked_while_somebody_goes_on_with_it) {
   std::string why;
   const std::string link = tests::scratch_file("locked.link").string();
