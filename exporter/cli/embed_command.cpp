@@ -34,12 +34,9 @@ std::vector<std::string> read_texts(const std::string& path) {
 }
 
 std::unique_ptr<llm::Embedder> load_embedder(const EmbedArguments& a) {
-  const bool encodes = is_encoder(a.model);
-  if (encodes && !a.lora.empty())
-    throw ExportError(a.model + ": --lora is for models that write, and this is an encoder");
-  if (encodes) return load_encoder(a.model, a.pooling);
   ModelChoice choice;
   choice.lora = ModelChoice::one_lora(a.lora);
+  if (is_encoder(a.model)) return load_encoder(a.model, a.pooling, a.lora);
   choice.model = a.model, choice.states = true, choice.no_cache = a.no_cache;
   std::unique_ptr<llm::Embedder> embedder = embedder_of(choice.load(), a.pooling);
   if (embedder == nullptr)

@@ -9,8 +9,10 @@ namespace taper::cli {
 
 bool is_encoder(const std::string& path) { return llm::is_encoder(path); }
 
-std::unique_ptr<llm::Embedder> load_encoder(const std::string& path, const std::string& pooling) {
+std::unique_ptr<llm::Embedder> load_encoder(const std::string& path, const std::string& pooling,
+                                            const std::string& lora) {
   llm::TextEncoderOptions options;
+  options.lora = lora;
   options.threads = eager::threads(), options.pooling = pooling_named(pooling);
   Stages stages(5);
   options.stage = [&](const std::string& stage) { stages.begin(stage); };

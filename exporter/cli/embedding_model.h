@@ -11,8 +11,10 @@ namespace taper::cli {
 
 /// Whether a path is a folder with an encoder, such as BERT.
 bool is_encoder(const std::string& path);
-/// Shows the steps if the error stream is a terminal. Throws ExportError.
-std::unique_ptr<llm::Embedder> load_encoder(const std::string& path, const std::string& pooling);
+/// `lora`: an adapter; empty: none. Shows the steps if the error stream is a terminal. Throws
+/// ExportError.
+std::unique_ptr<llm::Embedder> load_encoder(const std::string& path, const std::string& pooling,
+                                            const std::string& lora);
 
 /// Of a model that writes; nullptr: its program has no states.
 std::unique_ptr<llm::Embedder> embedder_of(const llm::LanguageModel& model,

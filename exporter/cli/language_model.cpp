@@ -131,6 +131,18 @@ int64_t cache_bytes_of_token(const llm::Config& c) {
   return caches * c.kv_heads * llm::bytes_of_token(c.cache, c.head_dim);
 }
 
+void print(std::ostream& out, const emit::Report& report, const llm::Seq2SeqConfig& config) {
+  const llm::Config& c = config.decoder;
+  const auto bytes = [&](llm::CacheType type, int64_t positions) {
+    return c.layers * c.heads * positions * llm::bytes_of_token(type, c.head_dim);
+  };
+  const int64_t source = bytes(c.source_cache, c.source_capacity),
+                text = bytes(c.cache, c.capacity);
+  out << report << "a source takes " << io::bytes_text(source * c.batch)
+      << " of caches, and a text of " << c.capacity << " tokens " << io::bytes_text(text * c.batch)
+      << '\n';
+}
+
 void print(std::ostream& out, const emit::Report& report, const llm::Config& config) {
   const int64_t token = cache_bytes_of_token(config), positions = config.capacity;
   out << report << "a context of " << positions << " tokens takes "
@@ -171,32 +183,34 @@ void export_language_model(const std::string& path, const std::string& output,
   if (choice.quantization != nullptr) choice.quantization->add_to(written, stages);
   stages.begin("loading");
   const bool encodes = llm::is_encoder(path);
-  if (choice.cache_dtype != "f32" &&
-      (encodes || llm::is_image_model(path) || llm::is_seq2seq(path)))
+  if (choice.cache_dtype != "f32" && (encodes || llm::is_image_model(path)))
     throw ExportError(path +
-                      ": --cache-dtype is for models that only write; "
-                      "the caches of this model stay f32, so leave the option out");
+                      ": --cache-dtype is for models that write; this one has no caches, so leave "
+                      "the option out");
   if (choice.lora_slots && (encodes || llm::is_image_model(path) || llm::is_seq2seq(path) ||
                             llm::is_vision_language(path)))
     throw ExportError(path + ": --lora-slots is for models that only write");
+  const llm::AdapterFiles adapters = llm::adapter_files(choice.lora);
   if (encodes || llm::is_image_model(path)) {
     if (choice.context || choice.all_logits || choice.states || choice.parallel)
       throw ExportError(path +
                         ": an encoder has neither a context nor logits, and gives all states");
-    if (!choice.lora.empty()) throw ExportError(path + ": --lora is for models that write");
-    out << (encodes ? export_plain(*llm::load_encoder(path), output, written)
-                    : export_plain(*llm::load_image_model(path), output, written));
+    if (!adapters.by_name.empty())
+      throw ExportError(path + ": it takes one adapter; give --lora without a name");
+    out << (encodes ? export_plain(*llm::load_encoder(path, adapters.always), output, written)
+                    : export_plain(*llm::load_image_model(path, adapters.always), output, written));
     return;
   }
   llm::LoadOptions load;
-  const llm::AdapterFiles adapters = llm::adapter_files(choice.lora);
   load.capacity = choice.context.value_or(0);
   load.lora = adapters.always, load.adapters = adapters.by_name;
   load.cache = llm::cache_type_named(choice.cache_dtype);
   if (choice.parallel) load.batch = *choice.parallel + (choice.states ? 1 : 0);
   if (llm::is_seq2seq(path)) {
     if (choice.states) throw ExportError(path + ": --states is for models that only write");
-    out << export_writer(*llm::load_seq2seq(path, load), output, choice, written);
+    const auto model = llm::load_seq2seq(path, load);
+    const emit::Report report = export_writer(*model, output, choice, written);
+    print(out, report, model->config);
     return;
   }
   if (llm::is_vision_language(path)) {

@@ -13,6 +13,7 @@
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/embedding_model.h"
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/llm/named_adapter.h"
 #include "taper/exporter/serve/address.h"
 #include "taper/exporter/serve/server.h"
 
@@ -59,7 +60,13 @@ serve::ServerOptions options_of(const ServeArguments& a) {
 /// A model that writes gives embeddings, too, if its program has the states of tokens. They need a
 /// row of their own.
 serve::Models models_of(const ServeArguments& a, int sequences) {
-  if (is_encoder(a.model.model)) return serve::Models(load_encoder(a.model.model, a.pooling));
+  if (is_encoder(a.model.model)) {
+    const llm::AdapterFiles adapters = llm::adapter_files(a.model.lora);
+    if (!adapters.by_name.empty())
+      throw ExportError(a.model.model +
+                        ": an encoder takes one adapter; give --lora without a name");
+    return serve::Models(load_encoder(a.model.model, a.pooling, adapters.always));
+  }
   ModelChoice choice = a.model;
   choice.states = true;
   choice.rows = (sequences > 0 ? sequences : usual_sequences) + 1;

@@ -1,7 +1,9 @@
 #include <ostream>
 
+#include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
+#include "taper/exporter/cli/quantization.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/importers/huggingface/folder.h"
 #include "taper/exporter/llm/program.h"
@@ -14,7 +16,7 @@ namespace taper::cli {
 namespace {
 
 struct TranscribeArguments {
-  std::string audio, model, language;
+  std::string audio, model, language, lora, cache_dtype = "f32";
   bool exact = false;
 };
 
@@ -35,9 +37,11 @@ std::string text_of(const llm::Tokenizer& tokenizer, const std::vector<int64_t>&
 }
 
 void transcribe(const TranscribeArguments& a, std::ostream& out) {
+  (void)ModelChoice::one_lora(a.lora);
   if (!llm::is_seq2seq(a.model)) throw ExportError(a.model + ": it is no Whisper model");
   const huggingface::Folder folder(a.model);
-  const std::unique_ptr<llm::Seq2Seq> model = llm::load_seq2seq(a.model);
+  const std::unique_ptr<llm::Seq2Seq> model =
+      llm::load_seq2seq(a.model, {.lora = a.lora, .cache = llm::cache_type_named(a.cache_dtype)});
   const auto bands = model->config.features;
   if (bands == 0) throw ExportError(a.model + ": it reads texts, not sounds");
   const audio::Sound sound = sound_of(a.audio);
@@ -72,6 +76,8 @@ void add_transcribe_command(CommandLine& line, std::ostream& out) {
   command.option("--language", arguments->language,
                  "such as en; without it, the model finds out for each 30 seconds");
   command.flag("--exact", arguments->exact, "compute in f32");
+  add_cache_dtype(command, arguments->cache_dtype);
+  ModelChoice::add_one_lora(command, arguments->lora);
   command.does([arguments, &out] { transcribe(*arguments, out); });
 }
 

@@ -64,9 +64,10 @@ struct Config {
   double least_step = 0, most_step = 0;         ///< bounds of time steps (Mamba 2)
 
   // ---- of models that read a source ----
-  int64_t source_capacity = 0;   ///< positions of the caches of cross attention
-  int64_t distance_buckets = 0;  ///< of relative positions (T5)
-  int64_t bucket_distance = 0;   ///< farther ones share the last bucket
+  int64_t source_capacity = 0;              ///< positions of the caches of cross attention
+  CacheType source_cache = CacheType::f32;  ///< what cross attention keeps
+  int64_t distance_buckets = 0;             ///< of relative positions (T5)
+  int64_t bucket_distance = 0;              ///< farther ones share the last bucket
 
   // ---- of models with images ----
   int64_t projection = 0;    ///< features of an embedding

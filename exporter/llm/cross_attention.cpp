@@ -12,7 +12,7 @@ CrossAttention::CrossAttention(const Config& c, const Weights& weights)
       k(weights["k"], c.hidden, c.heads * c.head_dim),
       v(weights["v"], c.hidden, c.heads * c.head_dim),
       out(weights["out"], c.heads * c.head_dim, c.hidden),
-      cache(c.batch, c.heads, c.source_capacity, c.head_dim),
+      cache(c.batch, c.heads, c.source_capacity, c.head_dim, c.source_cache),
       heads_(c.heads),
       head_dim_(c.head_dim),
       scale_(c.attention_scale) {
@@ -26,17 +26,18 @@ Tensor CrossAttention::in_heads(const Tensor& x) const {
 void CrossAttention::read(const Tensor& states) {
   ModuleScope scope(name());
   const Tensor start = zeros({states.size(0)}, DType::i64);
-  cache.write(in_heads(k(states)), in_heads(v(states)), start);
+  cache.write(cache.turned(in_heads(k(states))), cache.turned_values(in_heads(v(states))), start);
 }
 
 Tensor CrossAttention::forward(const Tensor& x, const Tensor& last) {
   // All n queries of a head stand at one position. So they are n heads that share keys.
   const Dim batch = x.size(0), n = x.size(1);
-  const Tensor queries = in_heads(q(x)).reshape({batch, heads_ * n, 1, head_dim_});
+  const Tensor turned = cache.turned(in_heads(q(x)));
+  const Tensor queries = turned.reshape({batch, heads_ * n, 1, head_dim_});
   CachedAttentionOptions options;
   options.scale = scale_;
   const Tensor y = attention_cached(queries, cache.key, cache.value, last, options);
-  const Tensor by_head = y.reshape({batch, heads_, n, head_dim_});
+  const Tensor by_head = cache.turned_values(y.reshape({batch, heads_, n, head_dim_}));
   return out(by_head.transpose(1, 2).reshape({batch, n, heads_ * head_dim_}));
 }
 

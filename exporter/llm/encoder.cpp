@@ -112,10 +112,10 @@ bool is_encoder(const std::string& path) {
   return type == "bert" || type == "modernbert";
 }
 
-std::unique_ptr<Encoder> load_encoder(const std::string& path) {
+std::unique_ptr<Encoder> load_encoder(const std::string& path, const std::string& lora) {
   const huggingface::Folder folder(path);
   return naming(path, [&] {
-    Checkpoint checkpoint(folder);
+    Checkpoint checkpoint(folder, lora);
     auto encoder =
         std::make_unique<Encoder>(read_encoder_config(folder.config()), Weights(checkpoint));
     // of training: they guess hidden words and the next sentence

@@ -64,7 +64,8 @@ Tensor mean_embedding(const Tensor& last, const Tensor& mask);
 
 /// Whether a folder's config.json names an encoder.
 bool is_encoder(const std::string& path);
-/// Loads a Hugging Face folder. Throws ExportError, which names it.
-std::unique_ptr<Encoder> load_encoder(const std::string& path);
+/// Loads a Hugging Face folder. `lora`: an adapter for it, a folder of PEFT; empty: none. Throws
+/// ExportError, which names the folder.
+std::unique_ptr<Encoder> load_encoder(const std::string& path, const std::string& lora = "");
 
 }  // namespace taper::llm

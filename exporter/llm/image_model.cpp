@@ -53,10 +53,10 @@ bool is_image_model(const std::string& path) {
   return type == "clip" || type == "clip_vision_model" || type == "siglip";
 }
 
-std::unique_ptr<ImageModel> load_image_model(const std::string& path) {
+std::unique_ptr<ImageModel> load_image_model(const std::string& path, const std::string& lora) {
   const huggingface::Folder folder(path);
   return naming(path, [&] {
-    Checkpoint checkpoint(folder);
+    Checkpoint checkpoint(folder, lora);
     auto model =
         std::make_unique<ImageModel>(read_image_config(folder.config()), Weights(checkpoint));
     checkpoint.require_all_read();

@@ -35,7 +35,8 @@ class ImageModel : public nn::Module {
 
 /// Whether a folder's config.json names such a model.
 bool is_image_model(const std::string& path);
-/// Loads a Hugging Face folder. Throws ExportError, which names it.
-std::unique_ptr<ImageModel> load_image_model(const std::string& path);
+/// Loads a Hugging Face folder. `lora`: an adapter for it, a folder of PEFT; empty: none. Throws
+/// ExportError, which names the folder.
+std::unique_ptr<ImageModel> load_image_model(const std::string& path, const std::string& lora = "");
 
 }  // namespace taper::llm

@@ -55,7 +55,8 @@ void apply(const LoadOptions& options, Config& config) {
 
 void refuse_named_adapters(const LoadOptions& options) {
   if (!options.adapters.empty())
-    throw ExportError("it takes one adapter, without a name: names are for models that only write");
+    throw ExportError(
+        "it takes one adapter; give --lora without a name. Names are for models that only write");
   if (options.trained != nullptr || options.stored)
     throw ExportError("adapters are trained of models that only write");
 }

@@ -18,8 +18,14 @@ const Family* family_of(const std::string& name) {
   return nullptr;
 }
 
-void set_capacities(Seq2SeqConfig& c, const LoadOptions& options) {
-  apply(options, c.encoder), apply(options, c.decoder);
+/// A bias for each distance needs the positions of all keys, and with them self attention reads
+/// f32. Cross attention has no positions.
+void set_caches(Seq2SeqConfig& c, LoadOptions options) {
+  c.decoder.source_cache = options.cache;
+  if (c.decoder.distance_buckets > 0) options.cache = CacheType::f32;
+  apply(options, c.decoder);
+  options.cache = CacheType::f32;  // an encoder has none
+  apply(options, c.encoder);
   if (c.features > 0) c.encoder.capacity = c.encoder.context;  // a sound has one length
   c.decoder.source_capacity = c.encoder.capacity;
 }
@@ -72,7 +78,7 @@ std::unique_ptr<Seq2Seq> load_seq2seq(const std::string& path, const LoadOptions
   const huggingface::Folder folder(path, options.config);
   return naming(path, [&] {
     Seq2SeqConfig config = read_seq2seq_config(folder.config());
-    set_capacities(config, options);
+    set_caches(config, options);
     refuse_named_adapters(options);
     Checkpoint checkpoint(folder, options.lora);
     const Weights weights(checkpoint);

@@ -61,7 +61,8 @@ std::unique_ptr<SourceEncoder> make_whisper_encoder(const Config& config, int64_
 
 /// Whether a folder's config.json names such a model.
 bool is_seq2seq(const std::string& path);
-/// Loads a Hugging Face folder. `capacity` is that of the text, and of a source of text. Throws
+/// Loads a Hugging Face folder. `capacity` is that of the text, and of a source of text. `cache` is
+/// what the caches of the source hold, and those of the text; T5's text keeps f32. Throws
 /// ExportError, which names the folder.
 std::unique_ptr<Seq2Seq> load_seq2seq(const std::string& path, const LoadOptions& options = {});
 

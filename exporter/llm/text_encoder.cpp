@@ -66,7 +66,7 @@ TextEncoder::TextEncoder(const std::string& path, const TextEncoderOptions& opti
     throw ExportError(path + ": it is no folder with a text encoder, such as BERT");
   stage("loading");
   p.tokenizer = read_tokenizer(path);
-  const std::unique_ptr<Encoder> encoder = load_encoder(path);
+  const std::unique_ptr<Encoder> encoder = load_encoder(path, options.lora);
   p.longest = longest_text(path, encoder->config.context);
   p.width = encoder->config.hidden;
   p.pooling = options.pooling ? *options.pooling : pooling_of(path);

@@ -17,6 +17,7 @@ namespace taper::llm {
 struct TextEncoderOptions {
   /// None: as the folder says in the files of sentence-transformers, otherwise the mean.
   std::optional<Pooling> pooling;
+  std::string lora;  ///< an adapter, a folder of PEFT; empty: none
   const Threads* threads = nullptr;
   std::function<void(const std::string&)> stage;  ///< told what begins: loading, tracing, …
 };

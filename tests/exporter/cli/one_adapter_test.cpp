@@ -11,6 +11,13 @@ namespace {
 
 using testing::HasSubstr;
 
+std::vector<float> floats_of(const std::string& file) {
+  std::vector<float> all;
+  for (auto& [name, array] : io::read_safetensors(file).tensors)
+    for (const float x : array.values<float>()) all.push_back(x);
+  return all;
+}
+
 class one_adapter : public testing::Test {
  protected:
   static std::filesystem::path writing_model() {
@@ -22,12 +29,6 @@ class one_adapter : public testing::Test {
     const std::string path = tests::scratch_file(name).string();
     std::ofstream(path) << text;
     return path;
-  }
-  static std::vector<float> floats_of(const std::string& file) {
-    std::vector<float> all;
-    for (auto& [name, array] : io::read_safetensors(file).tensors)
-      for (const float x : array.values<float>()) all.push_back(x);
-    return all;
   }
   const std::filesystem::path folder_ = writing_model();
   const tests::RandomAdapter random_{"pirate", 2, 3, "_proj.weight"};
@@ -78,6 +79,35 @@ TEST_F(one_adapter, is_refused_if_it_has_a_name_or_is_not_there) {
   const std::string program = tests::scratch_file("m.taper").string();
   ASSERT_EQ(taper_command("export", folder_.string(), "-o", program, "--states").code, success);
   EXPECT_THAT(refusal(program, adapter_), HasSubstr("export it again with --lora"));
+}
+
+TEST(one_adapter_of_an_encoder, changes_embeddings_as_the_merged_model_does) {
+  const std::filesystem::path folder = tests::formula_model("modernbert");
+  std::ofstream(folder / "tokenizer.json") << llm::word_tokenizer(48);
+  const tests::RandomAdapter random{"words", 2, 3, "Wo.weight"};
+  const std::string adapter = tests::peft_folder(folder, random),
+                    merged = tests::merged_model(folder, random),
+                    texts = tests::scratch_file("texts.json").string(),
+                    output = tests::scratch_file("embeddings.safetensors").string();
+  std::ofstream(texts) << R"(["t3 t9 t41", "t17 t5"])";
+  const auto embeddings_of = [&](const std::string& model, auto... lora) {
+    const Outcome o = taper_command("embed", model, "--texts", texts, "-o", output, lora...);
+    EXPECT_EQ(o.code, success) << o.err;
+    return floats_of(output);
+  };
+  const std::vector<float> want = embeddings_of(merged);
+  EXPECT_THAT(embeddings_of(folder.string(), "--lora", adapter),
+              testing::Pointwise(testing::FloatNear(1e-5f), want));
+  EXPECT_THAT(embeddings_of(folder.string()),
+              testing::Not(testing::Pointwise(testing::FloatNear(1e-3f), want)));
+  const std::string program = tests::scratch_file("m.taper").string(), named = "a=" + adapter;
+  const auto refusal = [&](auto... command) { return taper_command(command...).err; };
+  EXPECT_THAT(refusal("export", folder.string(), "-o", program, "--lora", named),
+              HasSubstr("it takes one adapter; give --lora without a name"));
+  EXPECT_THAT(refusal("serve", folder.string(), "--port", "0", "--lora", named),
+              HasSubstr("an encoder takes one adapter; give --lora without a name"));
+  EXPECT_EQ(taper_command("export", folder.string(), "-o", program, "--lora", adapter).code,
+            success);
 }
 
 }  // namespace

@@ -61,6 +61,38 @@ TEST_P(seq2seq, gives_the_same_bits_however_a_text_is_cut) {
   }
 }
 
+/// How far logits with a deviation of 3 may be from those of f32.
+struct SmallCache {
+  CacheType type;
+  DType dtype;
+  double tolerance;
+};
+
+TEST_P(seq2seq, keeps_the_source_in_small_caches) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, std::string("hf_tiny/") + GetParam().name);
+  const io::SafeTensors file = io::read_safetensors(folder / "golden.safetensors");
+  const GoldenValues golden(file);
+  for (const SmallCache& c : {SmallCache{CacheType::f16, DType::f16, 0.01},
+                              {CacheType::bf16, DType::bf16, 0.1},
+                              {CacheType::int8, DType::u8, 0.2},
+                              {CacheType::int8_int4, DType::u8, 1.0}}) {
+    SCOPED_TRACE(static_cast<int>(c.type));
+    const auto model = load_seq2seq(folder.string(), {.cache = c.type});
+    const eager::NamedTensors state = model->state_dict();
+    EXPECT_EQ(state.at("decoder.layers.0.cross.cache.key").dtype(), c.dtype);
+    const bool has_buckets = model->config.decoder.distance_buckets > 0;
+    EXPECT_EQ(state.at("decoder.layers.0.attention.cache.key").dtype(),
+              has_buckets ? DType::f32 : c.dtype);
+    ProgramSeq2SeqRunner runner(program_of(*model));
+    (void)runner.encode(
+        golden.tensor(golden.has("input_features") ? "input_features" : "input_ids"));
+    const Compared logits = golden.logits(
+        "logits", runner.logits(golden.ids("decoder_input_ids"), 0, true).unsqueeze(0));
+    EXPECT_LE(logits.difference, c.tolerance);
+    EXPECT_GT(logits.difference, 2e-4) << "the caches are read";
+  }
+}
+
 TEST_P(seq2seq, needs_a_source) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, std::string("hf_tiny/") + GetParam().name);
   const auto model = load_seq2seq(folder.string());
