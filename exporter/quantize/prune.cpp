@@ -102,7 +102,7 @@ class Pruner {
   void add_layer(const Tied& tied, std::set<std::string>& used) {
     std::optional<PrunedLayer> layer;
     for (const Weight& w : tied) {
-      PrunedLayer next = layer_of(w, learns());
+      PrunedLayer next = layer_of(w);
       if (next.uses.empty()) continue;
       if (!layer)
         layer = std::move(next);
@@ -140,15 +140,44 @@ class Pruner {
 
   void learn() {
     std::multimap<const Value*, std::pair<PrunedLayer*, const Node*>> readers;
-    for (PrunedLayer& layer : layers_)
+    Seen of_stacks;
+    for (PrunedLayer& layer : layers_) {
       for (const PrunedLayer::Use& use : layer.uses)
-        readers.emplace(use.input, std::pair(&layer, use.node));
+        if (layer.matrices > 0)
+          of_stacks[use.input], of_stacks[ends_of_rows(*use.node)];
+        else
+          readers.emplace(use.input, std::pair(&layer, use.node));
+      for (int64_t m = 0; m < layer.matrices; ++m)
+        add_group(layer, static_cast<size_t>(m), *layer.uses.front().node,
+                  eager::zeros({1, layer.depth()}));
+    }
     for (size_t i = 0; i < samples_.count; ++i) {
       run_example(graph_, samples_, i, [&](const Value& v, const Tensor& x) {
         for (auto [at, end] = readers.equal_range(&v); at != end; ++at)
           add(*at->second.first, *at->second.second, x);
+        if (const auto at = of_stacks.find(&v); at != of_stacks.end()) at->second = x;
       });
+      for (PrunedLayer& layer : layers_)
+        for (const PrunedLayer::Use& use : layer.uses)
+          if (layer.matrices > 0) add_stack(layer, use, of_stacks);
       advance();
+    }
+  }
+  /// What products with stacks read: the rows, and where those of each matrix end.
+  using Seen = std::map<const Value*, std::optional<Tensor>>;
+  void add_stack(PrunedLayer& layer, const PrunedLayer::Use& use, Seen& seen) const {
+    const std::optional<Tensor>& x = seen[use.input];
+    const Value* ends_value = ends_of_rows(*use.node);
+    if (!x || (ends_value != nullptr && !seen[ends_value])) return;
+    const eager::NoGrad guard;
+    std::vector<int64_t> ends;
+    if (ends_value != nullptr) ends = seen[ends_value]->to(DType::i64).to_vector<int64_t>();
+    for (int64_t m = 0, begin = 0; m < layer.matrices; ++m) {
+      const auto index = static_cast<size_t>(m);
+      const int64_t end = ends.empty() ? 0 : std::max(begin, ends[index]);
+      const Tensor rows = ends.empty() ? x->select(0, m) : x->slice(0, begin, end);
+      if (rows.numel().value() > 0) add_group(layer, index, *use.node, rows.contiguous());
+      begin = end;
     }
   }
   void add(PrunedLayer& layer, const Node& node, const Tensor& x) const {
@@ -177,14 +206,25 @@ class Pruner {
     for (size_t k = 0; k < sums.size(); ++k) layer.squares[g][k] += sums[k];
   }
 
-  /// Whether the data say nothing about any input of a layer.
-  static bool is_unknown(const PrunedLayer& layer) {
-    const auto is_zero = [](float x) { return x == 0; };
-    return std::ranges::all_of(layer.squares,
-                               [&](const auto& s) { return std::ranges::all_of(s, is_zero); }) &&
-           std::ranges::all_of(layer.hessians, [&](const Hessian& h) {
-             return std::ranges::all_of(h.diagonal(), is_zero);
-           });
+  /// Whether the data say nothing about any input of a group.
+  static bool is_unknown(const PrunedLayer& layer, size_t group) {
+    const std::vector<float> sizes =
+        layer.hessians.empty() ? layer.squares[group] : layer.hessians[group].diagonal();
+    return std::ranges::all_of(sizes, [](float x) { return x == 0; });
+  }
+  /// Notes the groups that are so. Returns whether all are.
+  bool note_if_unknown(const PrunedLayer& layer) {
+    const size_t groups = std::max(layer.squares.size(), layer.hessians.size());
+    size_t count = 0;
+    for (size_t g = 0; g < groups; ++g) count += is_unknown(layer, g);
+    const std::string& path = layer.weight->path;
+    if (count == groups)
+      unknown_.push_back(path);
+    else if (count > 0)
+      report_.notes.push_back("warning: the data do not reach " + std::to_string(count) + " of " +
+                              std::to_string(groups) + " parts of " + path +
+                              "; their largest elements stayed");
+    return count == groups;
   }
 
   void note_unknown() {
@@ -203,10 +243,7 @@ class Pruner {
 
   PrunedWeight prune(PrunedLayer& layer) {
     const ir::Constant& weight = *layer.weight;
-    if (learns() && is_unknown(layer)) {
-      unknown_.push_back(weight.path);
-      layer.squares.clear(), layer.hessians.clear();
-    }
+    if (learns() && note_if_unknown(layer)) layer.squares.clear(), layer.hessians.clear();
     Tensor w = ir::tensor_of(weight.payload).to(DType::f32);
     if (layer.is_transposed) w = w.transpose(-2, -1);
     const int64_t rows = w.size(0).value() * (layer.matrices > 0 ? w.size(1).value() : 1);
@@ -268,15 +305,17 @@ class Pruner {
     const size_t part = w.elements.size() / groups;
     for (size_t g = 0; g < groups; ++g) {
       const std::span<float> own = std::span(w.elements).subspan(g * part, part);
-      if (!layer.hessians.empty()) {
+      const bool has_data = !layer.squares.empty() || !layer.hessians.empty(),
+                 is_known = has_data && !is_unknown(layer, g);
+      if (is_known && !layer.hessians.empty()) {
         prune_with_errors(own, rows, layer.hessians[g]);
         continue;
       }
       std::vector<float> importance(static_cast<size_t>(w.depth), 1);
-      if (!layer.squares.empty())
+      if (is_known)
         std::ranges::transform(layer.squares[g], importance.begin(),
                                [](float s) { return std::sqrt(s); });
-      zero_smallest(own, rows, importance, how_.sparsity, !layer.squares.empty());
+      zero_smallest(own, rows, importance, how_.sparsity, has_data);
     }
   }
 

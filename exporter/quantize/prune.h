@@ -61,7 +61,7 @@ struct PruneReport {
 };
 
 /// Prunes the constant weights of linear layers, products with a constant, and convolutions of all
-/// graphs, and by magnitude stacks of matrices, as those of experts. Graphs and nodes that share a
+/// graphs, and stacks of matrices, as those of experts. Graphs and nodes that share a
 /// weight keep sharing it, look-ups too. A convolution's inputs are (channel, kernel row, kernel
 /// column). A row that is no multiple of `of` ends with a shorter group, of which as large a part
 /// stays, rounded up. `wanda` and `sparsegpt` learn from the examples, which run the first graph.

@@ -92,7 +92,14 @@ int64_t PrunedLayer::groups() const {
   return ir::Call<ops::convolution>(*uses.front().node).get<"groups">().value();
 }
 
-PrunedLayer layer_of(const Weight& w, bool learns) {
+int64_t PrunedLayer::depth() const { return weight->payload->sizes[is_transposed ? 1 : 2]; }
+
+const Value* ends_of_rows(const Node& product) {
+  if (product.op != &ops::_grouped_mm) return nullptr;
+  return ir::Call<ops::_grouped_mm>(product).get<"offs">();
+}
+
+PrunedLayer layer_of(const Weight& w) {
   PrunedLayer layer{w.constant, {}, w.is_transposed, 0, {}, {}};
   if (is_of_adapter(*w.constant) || w.constant->payload->layout != Layout::dense) return layer;
   if (w.obstacle.empty()) {
@@ -102,7 +109,7 @@ PrunedLayer layer_of(const Weight& w, bool learns) {
   }
   if (w.graph->is_returned(w.constant->value.get())) return layer;
   layer.uses = convolutions_of(w.constant->value.get());
-  if (!layer.uses.empty() || learns) return layer;
+  if (!layer.uses.empty()) return layer;
   const StackProducts stack = products_of_stack(*w.constant);
   if (stack.uses.empty()) return layer;
   return {w.constant, stack.uses, stack.is_transposed, w.constant->payload->sizes[0], {}, {}};
@@ -115,8 +122,6 @@ std::string reason_to_leave(const Weight& w) {
       w.graph->is_returned(v))
     return w.obstacle;
   if (is_read_by(v, ops::convolution)) return "its convolution is transposed, or reads it as input";
-  if (!products_of_stack(*w.constant).uses.empty())
-    return "it is a stack of matrices, such as experts, which only magnitude prunes";
   if (w.readers.empty()) return "pruning knows none of the operators that read it";
   return w.obstacle;
 }

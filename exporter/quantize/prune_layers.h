@@ -22,16 +22,21 @@ struct PrunedLayer {
   std::vector<Use> uses;
   bool is_transposed;    ///< stored as (in, out)
   int64_t matrices = 0;  ///< of a stack, such as that of experts; 0: it is no stack
-  // what is learned of the groups of a convolution, or of a product
+  // what is learned of the groups of a convolution, of the matrices of a stack, or of a product
   std::vector<Hessian> hessians;            ///< for SparseGPT
   std::vector<std::vector<float>> squares;  ///< for Wanda: the sums over each input
 
   bool is_convolution() const;
   int64_t groups() const;  ///< of a convolution; 1 elsewhere
+  int64_t depth() const;   ///< of a stack: the inputs of each matrix
 };
 
-/// Without uses if the weight cannot be pruned. `learns`: its inputs must be known, too.
-PrunedLayer layer_of(const Weight& weight, bool learns);
+/// Without uses if the weight cannot be pruned.
+PrunedLayer layer_of(const Weight& weight);
+
+/// Of a product of rows with a stack of matrices: where the rows of each matrix end. nullptr: each
+/// matrix has rows of its own.
+const ir::Value* ends_of_rows(const ir::Node& product);
 
 /// Why a weight is of no layer that can be pruned.
 std::string reason_to_leave(const Weight& weight);

@@ -411,10 +411,112 @@ TEST(prune, takes_stacks_of_matrices_by_magnitude) {
   prune({part.get()}, {.sparsity = {.part = .5}});
   const std::vector<float> half = first_constant(*part);
   EXPECT_EQ(std::count(half.begin(), half.begin() + 32, 0.0f), 16);
-  EXPECT_EXPORT_ERROR(
-      prune({graph_of(experts.transpose(1, 2).contiguous(), "%w", "").get()},
-            {.method = Method::wanda}, Examples({{passes::random_tensor({2, 3, 8}, 2)}})),
-      "such as experts, which only magnitude prunes");
+}
+
+/// A stack of three experts of 4 results and 8 inputs, and six rows: the first expert gets two of
+/// them, the second none, the third four.
+struct Experts {
+  Tensor weight = passes::random_tensor({3, 4, 8}, 1), x = passes::random_tensor({6, 8}, 2);
+  static constexpr std::array<int64_t, 4> begin = {0, 2, 2, 6};
+
+  std::unique_ptr<ir::Graph> graph(bool is_transposed) const {
+    ir::Payloads payloads;
+    const Tensor stored = is_transposed ? weight.transpose(1, 2).contiguous() : weight;
+    const std::string constant = passes::constant("w", ir::payload_of(stored), payloads);
+    return ir::parse("graph f\n" + constant + "input \"x\" = %x: f32[6, 8]\n" +
+                         "input \"ends\" = %ends: i32[3]\n" +
+                         (is_transposed ? "" : "%t: f32[3, 8, 4] = transpose.int(%w, 1, 2)\n") +
+                         "%y: f32[6, 4] = _grouped_mm(%x, " + (is_transposed ? "%w" : "%t") +
+                         ", %ends, none, none)\noutput \"y\" = %y\n",
+                     payloads);
+  }
+  Examples examples() const {
+    return Examples({{x, Tensor::from(std::vector<int32_t>{2, 2, 6}, {3})}});
+  }
+  /// (expert, result, input)
+  std::vector<float> pruned(Method method, bool is_transposed, PruneReport& report) const {
+    const auto graph = this->graph(is_transposed);
+    report = prune({graph.get()}, {.method = method}, examples());
+    const Tensor w = ir::tensor_of(graph->constants().front().payload);
+    return (is_transposed ? w.transpose(1, 2).contiguous() : w).to_vector<float>();
+  }
+  /// The sum of squares of what the results of an expert lose.
+  double error(size_t expert, const std::vector<float>& after) const {
+    const std::vector<float> w = weight.to_vector<float>(), rows = x.to_vector<float>();
+    double sum = 0;
+    for (auto r = static_cast<size_t>(begin[expert]); r < static_cast<size_t>(begin[expert + 1]);
+         ++r)
+      for (size_t o = 0; o < 4; ++o) {
+        double lost = 0;
+        for (size_t k = 0; k < 8; ++k) {
+          const size_t at = (expert * 4 + o) * 8 + k;
+          lost += static_cast<double>(w[at] - after[at]) * rows[r * 8 + k];
+        }
+        sum += lost * lost;
+      }
+    return sum;
+  }
+};
+
+TEST(prune, lets_each_expert_learn_from_its_own_rows) {
+  const Experts experts;
+  const std::vector<float> w = experts.weight.to_vector<float>(), x = experts.x.to_vector<float>();
+  std::vector<float> want = w;
+  for (size_t four = 0; four < want.size(); four += 4) {
+    std::vector<double> scores;
+    for (size_t i = four; i < four + 4; ++i) {
+      double squares = 0;
+      const size_t e = i / 32;
+      for (auto r = static_cast<size_t>(Experts::begin[e]);
+           r < static_cast<size_t>(Experts::begin[e + 1]); ++r)
+        squares += static_cast<double>(x[r * 8 + i % 8]) * x[r * 8 + i % 8];
+      scores.push_back(std::fabs(w[i]) * (e == 1 ? 1 : std::sqrt(squares)));
+    }
+    std::vector<double> sorted = scores;
+    std::ranges::sort(sorted);
+    for (size_t i = 0; i < 4; ++i)
+      if (scores[i] < sorted[2]) want[four + i] = 0;
+  }
+  for (const bool is_transposed : {false, true}) {
+    PruneReport report;
+    EXPECT_EQ(experts.pruned(Method::wanda, is_transposed, report), want);
+    ASSERT_EQ(report.notes.size(), 1u);
+    EXPECT_THAT(report.notes[0], testing::HasSubstr("do not reach 1 of 3 parts of w"));
+    const std::vector<float> made_up = experts.pruned(Method::sparsegpt, is_transposed, report);
+    EXPECT_EQ(report.weights[0].zeros, 48);
+    EXPECT_TRUE(report.weights[0].measure.has_output());
+    EXPECT_EQ(std::vector(made_up.begin() + 32, made_up.begin() + 64),
+              std::vector(want.begin() + 32, want.begin() + 64));
+    for (const size_t e : {0, 2}) EXPECT_LT(experts.error(e, made_up), experts.error(e, want)) << e;
+  }
+}
+
+TEST(prune, learns_from_stacks_with_rows_of_their_own) {
+  const Tensor weight = passes::random_tensor({2, 8, 4}, 1),
+               x = passes::random_tensor({2, 3, 8}, 3);
+  ir::Payloads payloads;
+  const std::string constant = passes::constant("w", ir::payload_of(weight), payloads);
+  const auto graph = ir::parse("graph f\n" + constant + "input \"x\" = %x: f32[2, 3, 8]\n" +
+                                   "%y: f32[2, 3, 4] = bmm(%x, %w)\noutput \"y\" = %y\n",
+                               payloads);
+  const PruneReport report =
+      prune({graph.get()}, {.method = Method::wanda, .sparsity = {.part = .5}}, Examples({{x}}));
+  EXPECT_TRUE(report.notes.empty());
+  const std::vector<float> before = weight.to_vector<float>(), values = x.to_vector<float>(),
+                           after = first_constant(*graph);
+  for (size_t e = 0; e < 2; ++e)
+    for (size_t o = 0; o < 4; ++o) {
+      const auto score = [&](size_t k) {
+        double squares = 0;
+        for (size_t r = 0; r < 3; ++r) squares += std::pow(values[(e * 3 + r) * 8 + k], 2);
+        return std::fabs(before[(e * 8 + k) * 4 + o]) * std::sqrt(squares);
+      };
+      std::vector<double> sorted;
+      for (size_t k = 0; k < 8; ++k) sorted.push_back(score(k));
+      std::ranges::sort(sorted);
+      for (size_t k = 0; k < 8; ++k)
+        EXPECT_EQ(after[(e * 8 + k) * 4 + o] != 0, score(k) >= sorted[4]) << e << " " << o;
+    }
 }
 
 TEST(prune, says_why_it_leaves_weights) {
