@@ -128,6 +128,10 @@ TEST(conv2d_q8, gives_the_integers_of_its_definition_on_every_level) {
       {1, 6, 6, 1, 2, 5, {3, 3}, {1, 1}, {1, 1}, {1, 1}},      // two filters for each channel
       {2, 10, 9, 1, 1, 37, {3, 3}, {1, 1}, {1, 1}, {1, 1}},    // depthwise
       {1, 9, 10, 1, 1, 150, {5, 5}, {2, 2}, {2, 2}, {1, 1}},   // several blocks of channels
+      {1, 7, 9, 1, 1, 20, {3, 3}, {1, 1}, {1, 1}, {1, 1}},     // neighbours share their taps
+      {1, 6, 9, 1, 1, 96, {3, 3}, {1, 1}, {2, 2}, {1, 1}},     // and some have none inside
+      {1, 11, 12, 1, 1, 96, {3, 3}, {2, 2}, {2, 2}, {2, 2}},   // as far apart as pixels
+      {1, 12, 12, 1, 1, 30, {1, 9}, {1, 1}, {0, 4}, {1, 1}},   // nine taps of a line
       {1, 9, 9, 1, 1, 64, {2, 3}, {1, 1}, {1, 2}, {3, 2}},     // dilated
       {1, 12, 12, 1, 1, 20, {9, 9}, {1, 1}, {4, 4}, {1, 1}},   // more taps than are fast
       {1, 1, 40, 6, 18, 1, {1, 5}, {1, 2}, {0, 2}, {1, 1}},    // a line
