@@ -128,6 +128,19 @@ struct GemmBlock {
            columns <= few_panels * kernels.columns();
   }
 
+  // What `tiles` tiles of so many steps prefetch: the packed columns from j on, or those of the
+  // next block along k. A line of a panel holds a place of floats, or two of halves.
+  PrefetchOfPanels prefetch_of(index_t k, index_t j, index_t steps, index_t tiles) const {
+    if (j >= columns) j = 0, k += gemm_depth_block;
+    const bool is_last = k >= this->k;
+    if (is_last) j = k = 0;
+    const float* const from = packed.data != nullptr
+                                  ? packed.at(packed_column + j, k)
+                                  : reinterpret_cast<const float*>(halves.at(packed_column + j, k));
+    const index_t lines = packed.data != nullptr ? depth(k) : ceil_div(depth(k), 2);
+    return {from, is_last ? 0 : lines, steps, tiles};
+  }
+
   // Applies the epilogue to some rows and columns, from (row, column) of the block on.
   void finish(index_t row, index_t rows, index_t column, index_t columns) const {
     if (epilogue.is_identity()) return;
@@ -160,13 +173,14 @@ struct GemmBlock {
 
   // `tile` is nullptr: the tile of this many rows and vectors.
   void multiply_pairs(PairTile tile, index_t vectors, index_t p, index_t k, const void* b_block,
-                      index_t b_vector, index_t b_row, index_t column, index_t columns) const {
+                      index_t b_vector, index_t b_row, index_t column, index_t columns,
+                      const NextPanels& next) const {
     const index_t rows = rows_of(p);
     if (tile == nullptr) tile = pairs->tile[rows - 1][vectors - 1];
     const float* const a_panel = scratch.a + first(p) * length(depth(k));
     place_tile(vectors, p, k, column, columns, [&](float* sums, index_t width, bool adds) {
       tile(length(depth(k)), reinterpret_cast<const Pair*>(a_panel),
-           static_cast<const Pair*>(b_block), b_vector, b_row, sums, width, adds);
+           static_cast<const Pair*>(b_block), b_vector, b_row, sums, width, adds, next);
     });
   }
 
@@ -176,7 +190,7 @@ struct GemmBlock {
     const index_t rows = rows_of(p), row = first(p);
     if (pairs != nullptr)
       return multiply_pairs(nullptr, vectors, p, k, b_block, kernels.lanes, kernels.columns(),
-                            column, columns);
+                            column, columns, {b_block, 0});
     const float* const a_panel = scratch.a + row * depth(k);
     place_tile(vectors, p, k, column, columns, [&](float* sums, index_t width, bool adds) {
       if (tile == nullptr && reads_a_in_place())
@@ -220,19 +234,10 @@ struct GemmBlock {
   // of them share the same sets of the cache, it is packed.
   bool keeps_a_in_place() const {
     if (a.is_small() || a.depth_stride != 1) return false;
-    constexpr index_t sets = 64 << 10, most = 640 << 10;  // bytes
-    index_t apart = sets;                                 // the greatest common divisor
+    constexpr index_t sets = 64 << 10, most = 1 << 20;  // bytes
+    index_t apart = sets;                               // the greatest common divisor
     while (a.across_stride * index_t{sizeof(float)} % apart != 0) apart /= 2;
     return rows * apart <= most || reads_a_in_place();
-  }
-
-  // What is prefetched while the tiles of one block of columns are computed: the columns from j on,
-  // or those of the next block along k.
-  PrefetchOfPanels prefetch_of(index_t k, index_t j) const {
-    const index_t depth_here = depth(k);
-    if (j >= columns) j = 0, k += gemm_depth_block;
-    if (k >= this->k) return {packed.at(packed_column, 0), 0, depth_here, panels()};
-    return {packed.at(packed_column + j, k), depth(k), depth_here, panels()};
   }
 
   // A bias that a tile adds to its sums: one for each column, and nothing else is left to do.
@@ -264,7 +269,7 @@ struct GemmBlock {
         }
         const index_t here = smaller(vectors * kernels.lanes, columns - j);
         const bool in_tile = bias != nullptr && here == vectors * kernels.lanes;
-        const PrefetchOfPanels prefetch = prefetch_of(k, j + here);
+        const PrefetchOfPanels prefetch = prefetch_of(k, j + here, depth, panels());
         const float* const panel = packed.at(packed_column + j, k);
         for (index_t p = 0; p < panels(); ++p) {
           if (packs_a && j == 0) pack_a(k, p);
@@ -299,26 +304,31 @@ struct GemmBlock {
         const bool is_wide = wide * kernels.lanes <= columns - j;
         const index_t vectors = is_wide ? wide : panel_vectors,
                       here = smaller(vectors * kernels.lanes, columns - j);
-        for (index_t row = 0; row < rows;) {
+        const index_t steps = halves.dtype == DType::f16 ? depth(k) : ceil_div(depth(k), 2);
+        const PrefetchOfPanels prefetch =
+            prefetch_of(k, j + here, steps, larger(1, rows / tiles.rows));
+        for (index_t row = 0, i = 0; row < rows; ++i) {
+          const NextPanels next = prefetch.of_tile(i);
           const bool is_large = has_large && is_wide && rows - row >= tiles.rows;
           const index_t count = is_large ? tiles.rows : smaller(most_few, rows - row);
           const HalfPanelTiles::OfDtype::OfRows& few = tiles.few[smaller(count, most_few) - 1];
           if (is_large || (is_wide && few.vectors == wide))
-            place_half_tile(is_large ? tiles.large : few.wide, vectors, row, count, k, j, here);
+            place_half_tile(is_large ? tiles.large : few.wide, vectors, row, count, k, j, here,
+                            next);
           else
             for (index_t at = 0; at < here; at += panel_width)
               place_half_tile(few.narrow, panel_vectors, row, count, k, j + at,
-                              smaller(panel_width, here - at));
+                              smaller(panel_width, here - at), next);
           row += count;
         }
         j += here;
       }
   }
   void place_half_tile(HalfPanelTile tile, index_t vectors, index_t row, index_t rows, index_t k,
-                       index_t column, index_t columns) const {
+                       index_t column, index_t columns, const NextPanels& next) const {
     place_rows(vectors, row, rows, k, column, columns, [&](float* sums, index_t width, bool adds) {
       tile(depth(k), a.floats(row, k), a.across_stride, a.depth_stride,
-           halves.at(packed_column + column, k), halves.panel_halves(), sums, width, adds);
+           halves.at(packed_column + column, k), halves.panel_halves(), sums, width, adds, next);
     });
   }
 
@@ -332,11 +342,12 @@ struct GemmBlock {
         const index_t here = is_long ? few->vectors * kernels.lanes
                                      : smaller(kernels.columns(), columns - j),
                       vectors = ceil_div(here, kernels.lanes);
+        const PrefetchOfPanels prefetch = prefetch_of(k, j + here, length(depth(k)), panels());
         for (index_t p = 0; p < panels(); ++p) {
           if (j == 0) pack_a(k, p);
           multiply_pairs(is_long ? few->tile : nullptr, vectors, p, k,
                          halves.at(packed_column + j, k), halves.panel_halves() / 2, panel_width, j,
-                         here);
+                         here, prefetch.of_tile(p));
         }
         j += here;
       }

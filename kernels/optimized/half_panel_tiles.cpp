@@ -34,12 +34,16 @@ struct HalfRow<BFloat16> {
   }
 };
 
-template <class E, int rows, int vectors>
+// `is_large`: many rows share the panels at hand, so the next ones are prefetched.
+template <class E, int rows, int vectors, bool is_large = false>
 void half_panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, index_t a_column,
                      const uint16_t* HWY_RESTRICT b, index_t b_panel, float* HWY_RESTRICT c,
-                     index_t c_row, bool add_to_c) {
+                     index_t c_row, bool add_to_c, const NextPanels& next_panels) {
   constexpr int panels = vectors / vectors_of_panel, places = HalfRow<E>::places;
   constexpr index_t row = places * panel_width, ahead = Microkernels::rows_ahead * 2 * panel_width;
+  const char* next = reinterpret_cast<const char*>(next_panels.from);
+  const index_t next_step = next_panels.step,
+                next_panel = b_panel * static_cast<index_t>(sizeof(uint16_t));
   const uint16_t* panel[panels];
   for (int p = 0; p < panels; ++p) panel[p] = b + p * b_panel;
   Vec sum[rows][vectors];
@@ -79,7 +83,12 @@ void half_panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, 
   index_t k = 0;
   for (; k + places <= depth; k += places) {
     TAPER_UNROLL
-    for (int p = 0; p < panels; ++p) __builtin_prefetch(panel[p] + ahead);
+    for (int p = 0; p < panels; ++p)
+      if constexpr (is_large)
+        __builtin_prefetch(next + p * next_panel);
+      else
+        __builtin_prefetch(panel[p] + ahead);
+    if constexpr (is_large) next += next_step;
     multiply(0);
     if (places == 2) multiply(1);
     TAPER_UNROLL
@@ -109,7 +118,7 @@ constexpr HalfPanelTiles::OfDtype of_dtype() {
                                : 6;
   return {rows,
           vectors,
-          half_panel_tile<E, rows, vectors>,
+          half_panel_tile<E, rows, vectors, true>,
           {of_rows<E, 1>(), of_rows<E, 2>(), of_rows<E, 3>(), of_rows<E, 4>()}};
 }
 

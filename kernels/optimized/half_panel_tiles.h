@@ -5,10 +5,11 @@
 namespace taper::optimized {
 
 /// A PanelTile for a packed b of halves (PackedHalves), which are widened. `b` is the start of a
-/// panel, or of one of its pairs. Panels lie `b_panel` halves apart.
+/// panel, or of one of its pairs. Panels lie `b_panel` halves apart. Only a large tile prefetches
+/// what is multiplied next.
 using HalfPanelTile = void (*)(index_t depth, const float* a, index_t a_row, index_t a_column,
                                const uint16_t* b, index_t b_panel, float* c, index_t c_row,
-                               bool add);
+                               bool add, const NextPanels& next);
 
 struct HalfPanelTiles {
   static constexpr int most_rows = Microkernels::most_rows_of_long;

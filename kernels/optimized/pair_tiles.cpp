@@ -11,11 +11,16 @@ namespace {
 #define TAPER_UNROLL _Pragma("GCC unroll 12")
 constexpr index_t lanes = 16, ahead = Microkernels::rows_ahead;
 
-template <int rows, int vectors>
+// `is_long`: for few rows, it prefetches its own vectors.
+template <int rows, int vectors, bool is_long = false>
 __attribute__((target("avx512f,avx512bw,avx512bf16"))) void tile(index_t depth, const Pair* a,
                                                                  const Pair* b, index_t b_vector,
                                                                  index_t b_row, float* c,
-                                                                 index_t c_row, bool add) {
+                                                                 index_t c_row, bool add,
+                                                                 const NextPanels& next_panels) {
+  const char* next = reinterpret_cast<const char*>(next_panels.from);
+  const index_t next_step = next_panels.step,
+                next_vector = b_vector * static_cast<index_t>(sizeof(Pair));
   __m512 sum[rows][vectors];
   TAPER_UNROLL
   for (int r = 0; r < rows; ++r) TAPER_UNROLL
@@ -23,7 +28,12 @@ __attribute__((target("avx512f,avx512bw,avx512bf16"))) void tile(index_t depth, 
   for (index_t p = 0; p < depth; ++p, a += rows, b += b_row) {
     __m512bh column[vectors];
     TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v) __builtin_prefetch(b + v * b_vector + ahead * b_row);
+    for (int v = 0; v < vectors; ++v)
+      if constexpr (is_long)
+        __builtin_prefetch(b + v * b_vector + ahead * b_row);
+      else
+        __builtin_prefetch(next + v * next_vector);
+    if constexpr (!is_long) next += next_step;
     TAPER_UNROLL
     for (int v = 0; v < vectors; ++v)
       column[v] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + v * b_vector));
@@ -62,9 +72,10 @@ TAPER_TARGET void interleave(index_t count, const BFloat16* even, const BFloat16
 
 template <size_t... r>
 constexpr PairTiles make_table(std::index_sequence<r...>) {
-  return {{{tile<r + 1, 1>, tile<r + 1, 2>}...},
-          {{8, tile<1, 8>}, {8, tile<2, 8>}, {5, tile<3, 5>}, {4, tile<4, 4>}},
-          interleave};
+  return {
+      {{tile<r + 1, 1>, tile<r + 1, 2>}...},
+      {{8, tile<1, 8, true>}, {8, tile<2, 8, true>}, {5, tile<3, 5, true>}, {4, tile<4, 4, true>}},
+      interleave};
 }
 
 }  // namespace

@@ -12,9 +12,9 @@ using Pair = uint32_t;
 /// A tile as in microkernel.h, over `depth` pairs of packed operands: a(r, p) = a[p * rows + r],
 /// b(p, j) = b[j / lanes * b_vector + p * b_row + j % lanes]. An element is one chain over p
 /// ascending. Each step adds two products and rounds to f32. Subnormal values count as zero, as in
-/// the instruction.
+/// the instruction. Vectors of `next` lie `b_vector` pairs apart.
 using PairTile = void (*)(index_t depth, const Pair* a, const Pair* b, index_t b_vector,
-                          index_t b_row, float* c, index_t c_row, bool add);
+                          index_t b_row, float* c, index_t c_row, bool add, const NextPanels& next);
 
 struct PairTiles {
   /// [rows - 1][vectors - 1], like the tiles of Microkernels.
