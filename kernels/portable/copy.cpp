@@ -74,13 +74,34 @@ void write_block(char* data, const Walk& walk, int bytes, index_t first, index_t
   }
 }
 
+/// Sixteen bytes of each of three planes of four-byte elements, to channels last.
+inline void interleave_twelve(const char* from, index_t plane, char* to) {
+  typedef uint32_t Vector __attribute__((vector_size(16)));
+  Vector a, b, c;
+  std::memcpy(&a, from, 16), std::memcpy(&b, from + plane, 16),
+      std::memcpy(&c, from + 2 * plane, 16);
+  const Vector ca = __builtin_shufflevector(c, a, 0, 0, 5, 5),
+               bc = __builtin_shufflevector(b, c, 1, 1, 5, 5);
+  const Vector ca_last = __builtin_shufflevector(c, a, 2, 2, 7, 7),
+               bc_last = __builtin_shufflevector(b, c, 3, 3, 7, 7);
+  const Vector out[3] = {
+      __builtin_shufflevector(__builtin_shufflevector(a, b, 0, 4, 1, 5), ca, 0, 1, 4, 6),
+      __builtin_shufflevector(bc, __builtin_shufflevector(a, b, 2, 6, 3, 7), 0, 2, 4, 5),
+      __builtin_shufflevector(ca_last, bc_last, 0, 2, 4, 6)};
+  std::memcpy(to, out, sizeof out);
+}
+
 /// Copies `rows` dense rows, `row` elements apart, so that each becomes a column: a picture's
 /// planes to channels last.
 template <int bytes, int rows>
 void interleave(const char* from, index_t row, char* to, index_t n) {
   const Bytes<bytes>* __restrict x = reinterpret_cast<const Bytes<bytes>*>(from);
   Bytes<bytes>* __restrict y = reinterpret_cast<Bytes<bytes>*>(to);
-  for (index_t i = 0; i < n; ++i)
+  index_t i = 0;
+  if constexpr (bytes == 4 && rows == 3)
+    for (; i + 4 <= n; i += 4)
+      interleave_twelve(from + i * bytes, row * bytes, to + i * rows * bytes);
+  for (; i < n; ++i)
     for (int r = 0; r < rows; ++r) y[i * rows + r] = x[r * row + i];
 }
 
