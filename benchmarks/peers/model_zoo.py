@@ -100,6 +100,15 @@ class ResNet20(nn.Module):
         return self.linear(self.blocks(F.relu(self.bn1(self.conv1(x)))).mean((2, 3)))
 
 
+class Products(nn.Sequential):
+    """134 MB of weights, which hardly any cache holds. Their sums stay near 1."""
+
+    def __init__(self):
+        super().__init__(*[nn.Linear(2048, 2048, bias=False) for _ in range(8)])
+        for layer in self:
+            nn.init.normal_(layer.weight, std=2048 ** -0.5)
+
+
 def vision(name):
     import torchvision
     return getattr(torchvision.models, name)(weights=None)
@@ -124,6 +133,7 @@ MODELS |= {
     "ds_cnn": (DsCnn, image(1, 49, 10)),
     "resnet20": (ResNet20, image(3, 32, 32)),
 }
+MODELS |= {f"products_{rows}": (Products, lambda batch, rows=rows: torch.randn(rows, 2048)) for rows in (1, 2, 4, 8, 16, 64)}
 
 
 def set_statistics(model, batch):

@@ -39,7 +39,9 @@ ROOT = HERE.parents[1]
 MODELS = ["mobilenet_v2", "mobilenet_v3_small", "squeezenet1_1", "efficientnet_b0", "resnet18", "resnet50", "convnext_tiny", "swin_t",
           "vit_b_16", "bert_base", "minilm", "lenet", "ds_cnn", "resnet20"]
 MODELS += [f"{name}_int8" for name in ("mobilenet_v2", "mobilenet_v3_small", "efficientnet_b0", "resnet18", "resnet50")]
+PRODUCTS = [f"products_{rows}" for rows in (1, 2, 4, 8, 16, 64)]  # eight layers of 2048 x 2048; measured only if --only names them
 TOLERANCE = 1e-2  # of the largest element: more is a mistake, not rounding
+TOLERANCE_16_BITS = 0.1  # weights of 16 bits are rounded
 TOLERANCE_INT8 = 0.5  # runtimes quantize in their own ways
 
 
@@ -66,8 +68,8 @@ def run_logged(command, log):
 
 
 class Taper:
-    def __init__(self, key, title, binary, flags):
-        self.key, self.title, self.binary, self.flags = key, title, binary, flags
+    def __init__(self, key, title, binary, flags, tolerance=TOLERANCE):
+        self.key, self.title, self.binary, self.flags, self.tolerance = key, title, binary, flags, tolerance
 
     def prepare(self, folder):
         """Exports each time, because the command may have changed since."""
@@ -81,7 +83,7 @@ class Taper:
 
 class Peer:
     def __init__(self, key):
-        self.key, self.peer = key, runtimes.PEERS[key]
+        self.key, self.peer, self.tolerance = key, runtimes.PEERS[key], TOLERANCE
         self.title = self.peer.title
 
     def prepare(self, folder):
@@ -280,7 +282,7 @@ class Report:
 
     def wrong(self):
         return [f"{name}, {w.runtime.title}: results differ by {w.difference[1]:.1e} of the largest" for name, _, _, workers in self.rows
-                for w in workers.values() if not w.difference[1] < (TOLERANCE_INT8 if name.endswith("_int8") else TOLERANCE)]
+                for w in workers.values() if not w.difference[1] < (TOLERANCE_INT8 if name.endswith("_int8") else w.runtime.tolerance)]
 
     def text(self):
         lines = [f"{datetime.date.today()}, {processor()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}. "
@@ -317,6 +319,7 @@ def parse():
     parser.add_argument("--taper", type=pathlib.Path, default=ROOT / "build/release/bin/taper", help="the command; model_time lies beside it")
     parser.add_argument("--before", type=pathlib.Path, metavar="TAPER", help="an older command: a further column")
     parser.add_argument("--xnnpack", action="store_true", help="a further column: programs with XNNPACK as backend")
+    parser.add_argument("--dtypes", default="", metavar="f16,bf16", help="further columns: programs with weights of 16 bits")
     parser.add_argument("--without-exact", action="store_true", help="no column of `--exact`")
     parser.add_argument("--target", default="host", help="of `taper export`; `any`: no target")
     parser.add_argument("--models", type=pathlib.Path, default=ROOT / "build/peers", metavar="DIR", help="keeps the models for the next run")
@@ -333,7 +336,7 @@ def parse():
         if peer not in runtimes.PEERS:
             parser.error(f"there is no peer {peer}: {', '.join(runtimes.PEERS)}")
     try:
-        options.names = [name for name in MODELS if re.search(options.only, name)]
+        options.names = [name for name in MODELS + PRODUCTS * bool(options.only) if re.search(options.only, name)]
         options.models.mkdir(parents=True, exist_ok=True)
     except re.error as error:
         parser.error(f"--only: {options.only} is no regular expression: {error}")
@@ -357,6 +360,8 @@ def main():
         ours.pop()
     if options.xnnpack:
         ours.append(Taper("taper_xnnpack", "Taper, XNNPACK", options.taper.resolve(), [*target, "--backend", "xnnpack"]))
+    ours += [Taper(f"taper_{dtype}", f"Taper, {dtype}", options.taper.resolve(), [*target, "--dtype", dtype], TOLERANCE_16_BITS)
+             for dtype in options.dtypes.split(",") if dtype]
     if options.before:
         ours.append(Taper("taper_before", "Taper before", options.before.resolve(), target))
     peers = list(installed(options.peers))
