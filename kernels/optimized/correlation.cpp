@@ -11,6 +11,13 @@ namespace {
 
 using namespace correlation;
 
+constexpr index_t least_work = 1 << 18;  // multiply-adds worth a task
+
+// Multiply-adds of a row of the result of one image and group.
+index_t row_work(const Layout& l) {
+  return l.result_channels * l.depth() * (l.width.end - l.width.begin);
+}
+
 // Whether panels that lie in memory belong to one group each.
 bool are_packed(const Correlation& c, taper::Layout weight) {
   return weight != taper::Layout::dense && (c.groups == 1 || c.outputs % panel_width == 0);
@@ -22,7 +29,6 @@ CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation&
                                  Direction direction, int thread_count,
                                  taper::Layout weight_layout) {
   constexpr index_t planes_floats = 64 * 1024;  // stay in the second-level cache
-  constexpr index_t least_work = 1 << 18;       // multiply-adds worth a task
 
   const Layout l(c, direction, 1);
   const index_t positions = larger(1, l.height.end - l.height.begin), reach = l.height.reach;
@@ -33,17 +39,16 @@ CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation&
 
   const index_t result_depth = direction == Direction::forward ? c.out[0] : c.in[0],
                 images = c.batch * c.groups * result_depth;
-  const index_t row_work = l.result_channels * l.depth() * (l.width.end - l.width.begin);
   const index_t wanted = thread_count > 1 ? 4 * index_t{thread_count} : 1;
   const auto tasks = [&] { return images * ceil_div(positions, plan.band) * plan.parts; };
   const auto cut_channels = [&] {
     const Panels panels(kernels, Layout(c, direction, plan.band), are_packed(c, weight_layout));
-    const index_t most = smaller(panels.count, plan.band * row_work / least_work);
+    const index_t most = smaller(panels.count, plan.band * row_work(l) / least_work);
     plan.parts = larger(1, smaller(most, ceil_div(wanted, larger(1, tasks()))));
   };
   // every thread reads what is not cut: the weights, or the planes
   if (l.result_channels * l.depth() > (plan.band + reach) * row) cut_channels();
-  while (tasks() < wanted && plan.band > 1 && plan.band * row_work >= 2 * least_work)
+  while (tasks() < wanted && plan.band > 1 && plan.band * row_work(l) >= 2 * least_work)
     plan.band = ceil_div(plan.band, 2);
   plan.band = ceil_div(positions, ceil_div(positions, plan.band));
   if (plan.parts == 1) cut_channels();
@@ -105,6 +110,9 @@ void run_correlation(const Microkernels& kernels, const ImageTiles& images,
   const index_t bands = ceil_div(l.height.end - l.height.begin, l.band);
   const index_t result_depth = forward ? c.out[0] : c.in[0],
                 source_plane = forward ? c.in_plane() : c.out_plane();
+  if (c.batch * c.groups * result_depth * (l.height.end - l.height.begin) * row_work(l) <
+      least_work)
+    threads = nullptr;
   // Large weights that one task alone needs are packed panel by panel, each just before it is
   // multiplied and into the place of the one before it, which stays in the cache.
   const bool packs_late =

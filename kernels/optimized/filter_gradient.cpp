@@ -3,6 +3,7 @@
 #include "taper/kernels/optimized/tasks.h"
 #include "taper/kernels/optimized/wide.h"
 #include "taper/kernels/portable/lanes.h"
+#include "taper/kernels/portable/pays.h"
 
 namespace taper::optimized {
 namespace {
@@ -63,6 +64,8 @@ float plane_product(const PlaneProduct& p) {
 template <CpuLevel level>
 void run_filter_gradient(const Correlation& c, const float* x, const float* y, float* weight,
                          const Threads* threads) {
+  threads = portable::if_it_pays(
+      threads, c.groups * c.outputs * c.inputs * c.taps() * c.batch * c.out_plane());
   parallel_for(threads, c.groups * c.outputs * c.inputs, [&](index_t filter) {
     const index_t output = filter / c.inputs,
                   input = output / c.outputs * c.inputs + filter % c.inputs;

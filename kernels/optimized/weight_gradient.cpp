@@ -11,6 +11,7 @@
 #include "taper/kernels/optimized/correlation.h"
 #include "taper/kernels/optimized/gemm.h"
 #include "taper/kernels/optimized/tasks.h"
+#include "taper/kernels/portable/pays.h"
 
 namespace taper::optimized {
 namespace {
@@ -143,6 +144,9 @@ CorrelationPlan plan_weight_gradient(const Microkernels& kernels, const Correlat
 void run_weight_gradient(const Microkernels& kernels, const CorrelationPlan& plan,
                          const Correlation& c, const float* x, const float* y, float* weight,
                          void* scratch, const Threads* threads) {
+  constexpr index_t least_work = 1 << 18;  // multiply-adds that pay for another thread
+  if (c.batch * c.groups * c.outputs * c.inputs * c.taps() * c.out_plane() < least_work)
+    threads = nullptr;
   const Layout l(kernels, c);
   float* partials = static_cast<float*>(scratch);
   index_t* rows = reinterpret_cast<index_t*>(static_cast<std::byte*>(scratch) +
@@ -194,6 +198,7 @@ void run_weight_gradient(const Microkernels& kernels, const CorrelationPlan& pla
 
 void sum_channels(const Microkernels& kernels, index_t batch, index_t channels, index_t plane,
                   const float* y, float* sums, const Threads* threads) {
+  threads = portable::if_it_pays(threads, batch * channels * plane);
   parallel_for(threads, channels, [&](index_t channel) {
     float sum = 0;
     for (index_t n = 0; n < batch; ++n)

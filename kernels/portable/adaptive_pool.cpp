@@ -3,6 +3,7 @@
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/maximum.h"
+#include "taper/kernels/portable/pays.h"
 #include "taper/kernels/portable/windows.h"
 #include "taper/kernels/shapes/pooling.h"
 
@@ -89,7 +90,8 @@ void forward(const Context& context, const Adaptive& p, const T* self, T* out) {
     });
     return;
   }
-  parallel_for(context.threads, p.planes, [&](index_t plane) {
+  const Threads* threads = if_it_pays(context.threads, p.planes * p.in_plane());
+  parallel_for(threads, p.planes, [&](index_t plane) {
     const T* x = self + plane * p.in_plane();
     T* y = out + plane * p.out_plane();
     for (index_t a = 0; a < p.out[0]; ++a)
@@ -99,7 +101,8 @@ void forward(const Context& context, const Adaptive& p, const T* self, T* out) {
 
 template <class T>
 void backward(const Context& context, const Adaptive& p, const T* grad_output, T* out) {
-  parallel_for(context.threads, p.planes, [&](index_t plane) {
+  const Threads* threads = if_it_pays(context.threads, p.planes * p.in_plane());
+  parallel_for(threads, p.planes, [&](index_t plane) {
     const T* dy = grad_output + plane * p.out_plane();
     T* dx = out + plane * p.in_plane();
     for (index_t i = 0; i < p.in_plane(); ++i) dx[i] = 0;
@@ -145,7 +148,8 @@ Error prepare_max(Context&, Adaptive& p, View<const T> self, Span<const int64_t>
 template <class T>
 Error run_max(Context& context, const Adaptive& p, View<const T> self, Span<const int64_t>,
               View<T> out, View<int64_t> indices) {
-  parallel_for(context.threads, p.planes, [&](index_t plane) {
+  const Threads* threads = if_it_pays(context.threads, p.planes * p.in_plane());
+  parallel_for(threads, p.planes, [&](index_t plane) {
     const T* x = self.data() + plane * p.in_plane();
     for_each_window(p, [&](index_t window, index_t, const auto& visit) {
       Peak<T> best{-1};

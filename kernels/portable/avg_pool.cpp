@@ -2,6 +2,7 @@
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/average.h"
 #include "taper/kernels/portable/lanes.h"
+#include "taper/kernels/portable/pays.h"
 #include "taper/kernels/shapes/pooling.h"
 
 namespace taper::portable {
@@ -10,7 +11,8 @@ namespace {
 template <class T>
 void forward(const Context& context, const Average& p, const T* self, T* out) {
   const Windows& w = p.windows;
-  parallel_for(context.threads, w.planes, [&](index_t plane) {
+  const Threads* threads = if_it_pays(context.threads, w.planes * w.in_plane());
+  parallel_for(threads, w.planes, [&](index_t plane) {
     const T* x = self + plane * w.in_plane();
     T* y = out + plane * w.out_plane();
     for (index_t d = 0; d < w.out[0]; ++d)
@@ -48,7 +50,8 @@ void spread(const Average& p, index_t depth, index_t height, index_t first, inde
 template <class T>
 void backward(const Context& context, const Average& p, const T* grad_output, T* out) {
   const Windows& w = p.windows;
-  parallel_for(context.threads, w.planes, [&](index_t plane) {
+  const Threads* threads = if_it_pays(context.threads, w.planes * w.in_plane());
+  parallel_for(threads, w.planes, [&](index_t plane) {
     const T* dy = grad_output + plane * w.out_plane();
     T* dx = out + plane * w.in_plane();
     for (index_t i = 0; i < w.in_plane(); ++i) dx[i] = 0;

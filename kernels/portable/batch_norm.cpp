@@ -7,6 +7,7 @@
 // Szegedy, "Batch Normalization", ICML 2015.)
 #include "taper/kernels/portable/batch_norm.h"
 
+#include "taper/kernels/portable/pays.h"
 #include "taper/kernels/shapes/norm.h"
 
 namespace taper::portable {
@@ -39,7 +40,8 @@ void train(const Context& context, View<const T> input, const Maybe<View<const T
            const Maybe<View<const T>>& bias, double eps, View<T> out, View<T> save_mean,
            View<T> save_invstd, const Keep& keep) {
   const Channels c = channels_of(input.shape());
-  parallel_for(context.threads, c.channels, [&](index_t channel) {
+  const Threads* threads = if_it_pays(context.threads, c.channels * c.count());
+  parallel_for(threads, c.channels, [&](index_t channel) {
     double mean, squares;
     statistics(c, input.data(), channel, mean, squares);
     const T center = static_cast<T>(mean),

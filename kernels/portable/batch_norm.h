@@ -5,6 +5,7 @@
 
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/norm.h"
+#include "taper/kernels/portable/pays.h"
 #include "taper/kernels/portable/row_sums.h"
 #include "taper/kernels/portable/small_rows.h"
 
@@ -35,7 +36,8 @@ void evaluate(const Context& context, View<const E> input, const Maybe<View<cons
               View<const E> running_var, double eps, View<E> out) {
   using T = Compute<E>;
   const Channels c = channels_of(input.shape());
-  parallel_for(context.threads, c.channels, [&](index_t channel) {
+  const Threads* threads = if_it_pays(context.threads, c.channels * c.count());
+  parallel_for(threads, c.channels, [&](index_t channel) {
     const T mean = value_of(running_mean, channel),
             invstd = 1 / std::sqrt(value_of(running_var, channel) + static_cast<T>(eps)),
             scale = weight ? invstd * value_of(*weight, channel) : invstd,
@@ -105,7 +107,8 @@ Error backward(Context& context, View<const T> grad_out, View<const T> input,
                Maybe<View<const T>> save_invstd, bool training, double eps, Span<const int64_t>,
                Maybe<View<T>> grad_input, Maybe<View<T>> grad_weight, Maybe<View<T>> grad_bias) {
   const Channels c = channels_of(input.shape());
-  parallel_for(context.threads, c.channels, [&](index_t channel) {
+  const Threads* threads = if_it_pays(context.threads, c.channels * c.count());
+  parallel_for(threads, c.channels, [&](index_t channel) {
     const index_t first = c.row(0, channel);
     const ChannelGradient<T> gradient{
         c,

@@ -2,6 +2,7 @@
 // an image. Each is the gradient of the other.
 #include "taper/kernels/shapes/columns.h"
 
+#include "taper/kernels/portable/pays.h"
 #include "taper/kernels/portable/rows.h"
 #include "taper/kernels/portable/windows.h"
 
@@ -51,7 +52,8 @@ template <class T>
 Error im2col(Context& context, const Windows& p, View<const T> self, Span<const int64_t>,
              Span<const int64_t>, Span<const int64_t>, Span<const int64_t>, View<T> out) {
   const index_t taps = kernel_elements(p), step = static_cast<index_t>(p.window[2].stride);
-  parallel_for(context.threads, p.planes * taps, [&](index_t task) {
+  const Threads* threads = if_it_pays(context.threads, p.planes * taps * p.out_plane());
+  parallel_for(threads, p.planes * taps, [&](index_t task) {
     const T* x = self.data() + task / taps * p.in_plane();
     for_each_line(p, task % taps, [&](index_t h, index_t begin, index_t end, index_t from) {
       T* y = out.data() + task * p.out_plane() + h * p.out[2];
@@ -75,7 +77,8 @@ Error col2im(Context& context, const Windows& p, View<const T> self, Span<const 
              Span<const int64_t>, Span<const int64_t>, Span<const int64_t>, Span<const int64_t>,
              View<T> out) {
   const index_t taps = kernel_elements(p), step = static_cast<index_t>(p.window[2].stride);
-  parallel_for(context.threads, p.planes, [&](index_t plane) {
+  const Threads* threads = if_it_pays(context.threads, p.planes * taps * p.out_plane());
+  parallel_for(threads, p.planes, [&](index_t plane) {
     T* y = out.data() + plane * p.in_plane();
     for (index_t i = 0; i < p.in_plane(); ++i) y[i] = 0;
     for (index_t k = 0; k < taps; ++k)

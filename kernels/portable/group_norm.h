@@ -5,6 +5,7 @@
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/norm.h"
+#include "taper/kernels/portable/pays.h"
 #include "taper/kernels/portable/row_sums.h"
 
 namespace taper::portable::group_norm {
@@ -44,7 +45,8 @@ Error forward(Context& context, View<const T> input, Maybe<View<const T>> weight
               double eps, View<T> out, View<T> mean, View<T> rstd) {
   const index_t per_group = static_cast<index_t>(channels / groups),
                 size = per_group * static_cast<index_t>(plane);
-  parallel_for(context.threads, static_cast<index_t>(n * groups), [&](index_t task) {
+  const Threads* threads = if_it_pays(context.threads, static_cast<index_t>(n * groups) * size);
+  parallel_for(threads, static_cast<index_t>(n * groups), [&](index_t task) {
     const index_t first = task % static_cast<index_t>(groups) * per_group;
     const Group<T> group{per_group,
                          static_cast<index_t>(plane),
@@ -119,7 +121,8 @@ Error backward(Context& context, const Groups& g, View<const T> grad_out, View<c
                int64_t, int64_t, int64_t, Span<const int64_t>, Maybe<View<T>> grad_input,
                Maybe<View<T>> grad_weight, Maybe<View<T>> grad_bias) {
   T* const sums = static_cast<T*>(context.scratch);
-  parallel_for(context.threads, g.images * g.groups, [&](index_t task) {
+  const Threads* threads = if_it_pays(context.threads, g.images * g.groups * g.channels * g.plane);
+  parallel_for(threads, g.images * g.groups, [&](index_t task) {
     const index_t at = task * g.channels * g.plane;
     const GroupGradient<T> group{g.channels,
                                  g.plane,

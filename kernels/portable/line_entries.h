@@ -5,6 +5,7 @@
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/ordering.h"
+#include "taper/kernels/portable/pays.h"
 
 namespace taper::portable {
 
@@ -99,7 +100,9 @@ void for_each_strip(const Context& context, const LinePlan& plan, const T* self,
   const auto [outer, extent, inner] = plan.lines;
   const index_t across = pieces(inner, plan.width), strips = outer * across;
   const index_t n = extent, step = inner;
-  parallel_for(plan.long_lines ? nullptr : context.threads, plan.slots, [&](index_t slot) {
+  // an element that is put in order takes as long as several that are copied
+  const Threads* threads = if_it_pays(context.threads, 8 * outer * extent * inner);
+  parallel_for(plan.long_lines ? nullptr : threads, plan.slots, [&](index_t slot) {
     EntryStrip<E> strip;
     strip.threads = plan.long_lines ? context.threads : nullptr;
     strip.extent = n;

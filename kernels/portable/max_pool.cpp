@@ -5,6 +5,7 @@
 #include "taper/kernels/portable/index_check.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/maximum.h"
+#include "taper/kernels/portable/pays.h"
 #include "taper/kernels/portable/records.h"
 #include "taper/kernels/portable/windows.h"
 #include "taper/kernels/shapes/pooling.h"
@@ -47,7 +48,8 @@ template <class T>
 Error forward(Context& context, const Windows& p, View<const T> self, Span<const int64_t>,
               Span<const int64_t>, Span<const int64_t>, Span<const int64_t>, bool, View<T> out,
               View<int64_t> indices) {
-  parallel_for(context.threads, p.planes, [&](index_t plane) {
+  const Threads* threads = if_it_pays(context.threads, p.planes * p.in_plane());
+  parallel_for(threads, p.planes, [&](index_t plane) {
     const T* x = self.data() + plane * p.in_plane();
     index_t at = plane * p.out_plane();
     for (index_t d = 0; d < p.out[0]; ++d)
@@ -67,7 +69,8 @@ Error backward(Context& context, View<const T> grad_output, View<const T> self, 
                 out_plane = indices.size(-1) * indices.size(-2);
   const index_t planes = out.numel() / in_plane;
   TAPER_TRY(check_indices(context, indices, in_plane, -1));
-  parallel_for(context.threads, planes, [&](index_t plane) {
+  const Threads* threads = if_it_pays(context.threads, planes * in_plane);
+  parallel_for(threads, planes, [&](index_t plane) {
     T* dx = out.data() + plane * in_plane;
     const T* dy = grad_output.data() + plane * out_plane;
     const int64_t* at = indices.data() + plane * out_plane;

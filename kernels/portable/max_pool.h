@@ -6,6 +6,7 @@
 // that it meets.
 #pragma once
 #include "taper/kernels/kernel.h"
+#include "taper/kernels/portable/pays.h"
 #include "taper/kernels/portable/taps.h"
 #include "taper/kernels/portable/windows.h"
 
@@ -153,7 +154,8 @@ template <class Loops, class T>
 Error forward(Context& context, const Plan& p, View<const T> self, Span<const int64_t>,
               Span<const int64_t>, Span<const int64_t>, Span<const int64_t>, bool, View<T> out) {
   const index_t strips = p.strips();
-  parallel_for(context.threads, p.planes * strips, [&](index_t task) {
+  const Threads* threads = if_it_pays(context.threads, p.planes * p.in_plane());
+  parallel_for(threads, p.planes * strips, [&](index_t task) {
     const index_t plane = task / strips, height = task % strips * p.strip,
                   rows = p.out[1] - height < p.strip ? p.out[1] - height : p.strip;
     Loops::template call<pool_strip<T>>(p, self.data() + plane * p.in_plane(), height, rows,

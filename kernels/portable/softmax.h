@@ -11,6 +11,7 @@
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/math.h"
+#include "taper/kernels/portable/pays.h"
 #include "taper/kernels/portable/row_sums.h"
 #include "taper/kernels/shapes/softmax.h"
 
@@ -28,7 +29,8 @@ void for_each_line(const Context& context, const Lines& lines, const Row& row,
   if (inner == 1)
     return parallel_lines(context.threads, outer, extent, [&](index_t o) { row(o * extent); });
   const index_t strips = pieces(inner, strip);
-  parallel_for(context.threads, outer * strips, [&](index_t task) {
+  const Threads* threads = if_it_pays(context.threads, outer * extent * inner);
+  parallel_for(threads, outer * strips, [&](index_t task) {
     const index_t o = task / strips, i = task % strips * strip;
     columns(o * extent * inner + i, static_cast<int>(inner - i < strip ? inner - i : strip));
   });

@@ -271,6 +271,34 @@ TEST(convolution, takes_as_little_scratch_for_a_batch_as_for_an_image) {
   }
 }
 
+// Counts how often a kernel hands tasks out.
+struct CountingThreads {
+  int calls = 0;
+  Threads threads{2, this, [](void* self, Threads::Task task, void* context, index_t tasks) {
+                    ++static_cast<CountingThreads*>(self)->calls;
+                    for (index_t i = 0; i < tasks; ++i) task(context, i, 0);
+                  }};
+};
+
+TEST(convolution, stays_with_one_thread_where_handing_out_would_take_longer) {
+  const Case small{{2, 4, 7, 8}, {6, 4, 3, 3}, {1}, {1}},
+      large{{4, 32, 28, 28}, {32, 32, 3, 3}, {1}, {1}};
+  for (const Case* c : {&small, &large}) {
+    const Array x = Array::random(c->input, 1), w = Array::random(c->weight, 2),
+                dy = Array::random(output_sizes(*c), 3);
+    for (const Kernel* kernel : kernels_of(ops::convolution)) {
+      CountingThreads counting;
+      forward(*kernel, *c, x, w, nullptr, &counting.threads);
+      EXPECT_EQ(counting.calls > 0, c == &large) << kernel->name;
+    }
+    for (const Kernel* kernel : kernels_of(ops::convolution_backward)) {
+      CountingThreads counting;
+      backward(*kernel, *c, dy, x, w, &counting.threads);
+      EXPECT_EQ(counting.calls > 0, c == &large) << kernel->name;
+    }
+  }
+}
+
 TEST(convolution_backward, computes_only_what_the_mask_asks_for) {
   const Case c{{2, 3, 8, 8}, {4, 3, 3, 3}, {1}, {1}};
   const Array x = Array::random(c.input, 9), w = Array::random(c.weight, 10),
