@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "taper/kernels/optimized/optimized.h"
-#include "taper/runtime/platform/cpu.h"
+#include "taper/runtime/platform/cpu_request.h"
 
 namespace taper::tests {
 
@@ -114,7 +114,7 @@ inline void call(const Kernel& kernel, const std::vector<Slot>& slots,
 /// The features whose kernels this program can run: the processor's, and tiles if they are
 /// emulated.
 inline CpuFeatures features_to_run() {
-  const CpuFeatures cpu = cpu_features();
+  const CpuFeatures cpu = request_cpu_features();
 #ifdef TAPER_TILE_REGISTERS
   if (cpu.has(CpuFeature::avx512)) return cpu | CpuFeature::amx_int8;
 #endif

@@ -8,7 +8,7 @@
 
 #include "taper/kernels/optimized/optimized.h"
 #include "taper/kernels/quantized/quantized.h"
-#include "taper/runtime/platform/cpu.h"
+#include "taper/runtime/platform/cpu_request.h"
 
 namespace taper::tests {
 namespace {
@@ -40,7 +40,7 @@ TEST(kernel_records, need_what_their_features_imply) {
 }
 
 TEST(kernel_records, run_on_this_machine) {
-  const CpuFeatures cpu = cpu_features();
+  const CpuFeatures cpu = request_cpu_features();
   std::map<std::string, int> missing;
   for (const Kernel* kernel : records())
     if (!cpu.has(kernel->needs)) {
