@@ -25,14 +25,11 @@ namespace {
 
 constexpr long interval_ns = 50'000;
 
-pid_t this_thread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
-
 // What the handler writes to: the caller's memory, while there is a Sampler.
 struct {
   std::atomic<Sample*> samples = nullptr;
   size_t capacity = 0;
   std::atomic<size_t> count = 0;
-  pid_t caller = 0;
   std::atomic<int> handlers = 0;  // that run now
 } sampled;
 
@@ -54,7 +51,7 @@ void on_signal(int, siginfo_t*, void* context) {
       clock_gettime(CLOCK_MONOTONIC, &now);
       to[i] = {
           static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec),
-          place_of(*static_cast<const ucontext_t*>(context)), this_thread() == sampled.caller};
+          place_of(*static_cast<const ucontext_t*>(context)), Sampler::this_thread()};
     }
   }
   --sampled.handlers;
@@ -66,7 +63,7 @@ void on_signal(int, siginfo_t*, void* context) {
 class Sampler::Timers {
  public:
   explicit Timers(size_t capacity) : samples_(capacity) {
-    sampled.capacity = capacity, sampled.count = 0, sampled.caller = this_thread();
+    sampled.capacity = capacity, sampled.count = 0;
     struct sigaction action {};
     action.sa_sigaction = on_signal;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
@@ -112,6 +109,7 @@ class Sampler::Timers {
 };
 
 bool Sampler::is_supported() { return true; }
+int Sampler::this_thread() { return static_cast<int>(syscall(SYS_gettid)); }
 Sampler::Sampler(size_t capacity) : timers_(std::make_unique<Timers>(capacity)) {}
 std::vector<Sample> Sampler::take() { return timers_->take(); }
 Sampler::~Sampler() = default;
@@ -125,6 +123,7 @@ namespace taper::cli {
 class Sampler::Timers {};
 
 bool Sampler::is_supported() { return false; }
+int Sampler::this_thread() { return 0; }
 Sampler::Sampler(size_t) { throw ExportError("--detail needs Linux on x86-64 or 64-bit Arm"); }
 std::vector<Sample> Sampler::take() { return {}; }
 Sampler::~Sampler() = default;

@@ -10,7 +10,7 @@ namespace taper::cli {
 struct Sample {
   uint64_t ns;        ///< of a steady clock
   const void* place;  ///< the instruction of the processor that came next
-  bool is_caller;     ///< the thread that made the Sampler, not another one
+  int thread;         ///< a number of the system; Sampler::this_thread() is the caller's
 };
 
 /// Takes samples of all threads that exist when it is made, until it ends: one of each thread every
@@ -20,6 +20,7 @@ class Sampler {
  public:
   /// Whether this system can do it: Linux on x86-64 and on 64-bit Arm.
   static bool is_supported();
+  static int this_thread();
 
   /// Has room for `capacity` samples. Throws ExportError if the system refuses.
   explicit Sampler(size_t capacity);

@@ -54,6 +54,20 @@ bool has_product(const InstructionTiming& in) {
   return !in.kernel.empty() && in.work.operations > 0;
 }
 
+// What the threads did in instruction i. A thread that waited all the time is not the method's.
+std::map<std::string, int> sum_of(
+    const std::map<int, std::vector<std::map<std::string, int>>>& counts, size_t i) {
+  std::map<std::string, int> sum;
+  for (const auto& [thread, instructions] : counts) {
+    const bool works = std::ranges::any_of(instructions, [](const auto& steps) {
+      return std::ranges::any_of(steps, [](const auto& s) { return s.first != "wait"; });
+    });
+    if (!works) continue;
+    for (const auto& [step, count] : instructions[i]) sum[step] += count;
+  }
+  return sum;
+}
+
 // The most frequent step first.
 std::vector<StepTiming> steps_of(const std::map<std::string, int>& counts, double us) {
   int all = 0;
@@ -84,21 +98,22 @@ void add_steps(RunningMethod& running, Timing& timing) {
   const Timing sampled =
       time_method(running, static_cast<int>(std::clamp(runs, 10.0, 20'000.0)), none);
 
-  std::vector<std::map<std::string, int>> counts(timing.instructions.size());
+  // of each thread
+  std::map<int, std::vector<std::map<std::string, int>>> counts;
   std::unordered_map<const void*, std::string> known;
   for (const Sample& sample : sampler.take()) {
     const ProfileEvent* const event = event_at(sampled.events, sample.ns);
     if (event == nullptr || !has_product(timing.instructions[event->instruction])) continue;
     const auto [at, is_new] = known.try_emplace(sample.place);
-    if (is_new) {
-      const std::string name = symbols.name_of(sample.place);
-      // a thread of the pool that sleeps is in libc
-      at->second = name.empty() && !sample.is_caller ? "wait" : step_of(name);
-    }
-    ++counts[event->instruction][at->second];
+    if (is_new) at->second = symbols.name_of(sample.place);
+    // a thread of the pool that sleeps is in libc
+    const bool sleeps = at->second.empty() && sample.thread != Sampler::this_thread();
+    auto& of_thread = counts[sample.thread];
+    of_thread.resize(timing.instructions.size());
+    ++of_thread[event->instruction][sleeps ? "wait" : step_of(at->second)];
   }
-  for (size_t i = 0; i < counts.size(); ++i)
-    timing.instructions[i].steps = steps_of(counts[i], timing.instructions[i].median_us);
+  for (size_t i = 0; i < timing.instructions.size(); ++i)
+    timing.instructions[i].steps = steps_of(sum_of(counts, i), timing.instructions[i].median_us);
 }
 
 }  // namespace taper::cli

@@ -9,6 +9,7 @@
 #include "taper/exporter/cli/sampler.h"
 #include "taper/exporter/cli/steps.h"
 #include "taper/exporter/cli/symbols.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/exporter/cli/programs.h"
 #include "taper/tests/exporter/cli/taper_command.h"
 #include "taper/tests/support/page.h"
@@ -175,6 +176,7 @@ TEST(taper_profile, shows_the_steps_inside_a_product) {
       "product.taper",
       {"graph forward\ninput \"x\" = %x: f32[192, 256]\ninput \"w\" = %w: f32[256, 256]\n"
        "%y: f32[192, 256] = mm(%x, %w)\n%z: f32[192, 256] = relu(%y)\noutput \"z\" = %z\n"});
+  const ThreadPool others(3);  // their threads sleep, and are not the method's
   const auto html = scratch_file("steps.html");
   const Outcome o = taper_command("profile", program.string(), "--detail", "--json", "--no-roof",
                                   "--html", html.string());
