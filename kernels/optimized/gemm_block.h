@@ -128,11 +128,43 @@ struct GemmBlock {
            columns <= few_panels * kernels.columns();
   }
 
-  // What `tiles` tiles of so many steps prefetch: the packed columns from j on, or those of the
-  // next block along k. A line of a panel holds a place of floats, or two of halves.
-  PrefetchOfPanels prefetch_of(index_t k, index_t j, index_t steps, index_t tiles) const {
-    if (j >= columns) j = 0, k += gemm_depth_block;
-    const bool is_last = k >= this->k;
+  // With at most so many rows, packed panels are read from their start to their end: in the longest
+  // runs, which memory gives fastest. a is read again for each panel, so it must be small. Tiles
+  // that are narrower than a panel would read it several times.
+  static constexpr index_t most_rows_down = 16;
+  bool runs_down() const {
+    const bool whole_panels = halves.data != nullptr || kernels.panel_columns() >= panel_width;
+    return rows <= most_rows_down && whole_panels && pairs == nullptr && !packs_a();
+  }
+
+  // Calls body(k, j, columns) for all blocks of packed panels, whose width is columns_at(j). More
+  // rows share blocks of a, which stay in the cache for all columns.
+  template <class Columns, class Body>
+  void for_each_block(const Columns& columns_at, const Body& body) const {
+    const auto along = [&](index_t k) {
+      for (index_t j = 0; j < columns; j += columns_at(j)) body(k, j, columns_at(j));
+    };
+    const auto down = [&](index_t j) {
+      for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) body(k, j, columns_at(j));
+    };
+    if (runs_down())
+      for (index_t j = 0; j < columns; j += columns_at(j)) down(j);
+    else
+      for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) along(k);
+  }
+
+  // What `tiles` tiles of so many steps prefetch: the block behind (k, j), whose columns end at
+  // `end`. A line of a panel holds a place of floats, or two of halves.
+  PrefetchOfPanels prefetch_behind(index_t k, index_t j, index_t end, index_t steps,
+                                   index_t tiles) const {
+    if (runs_down()) {
+      k += gemm_depth_block;
+      if (k >= this->k) k = 0, j = end;
+    } else {
+      j = end;
+      if (j >= columns) j = 0, k += gemm_depth_block;
+    }
+    const bool is_last = k >= this->k || j >= columns;
     if (is_last) j = k = 0;
     const float* const from = packed.data != nullptr
                                   ? packed.at(packed_column + j, k)
@@ -249,80 +281,78 @@ struct GemmBlock {
                : nullptr;
   }
 
-  // For a b that was packed at load. If there are few rows, b is read once from memory, several
-  // panels side by side. Otherwise each panel of a prefetches its share of the next panels of b,
-  // which come from memory while those at hand are multiplied.
-  void run_panels() const {
-    const bool has_long = rows <= Microkernels::most_rows_of_long,
-               packs_a = !has_long && !keeps_a_in_place();
-    const index_t across = packs_a ? 1 : a.across_stride;
-    const float* const bias = bias_of_columns();
-    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) {
-      const index_t depth = this->depth(k);
-      const bool is_last = k + depth == this->k;
-      for (index_t j = 0; j < columns;) {
-        index_t vectors = smaller(kernels.panel_vectors, ceil_div(columns - j, kernels.lanes));
-        PanelTile wide = nullptr;
-        if (has_long && (packed_column + j) % panel_width == 0) {
-          const Microkernels::LongPanel& l = kernels.long_panel_tile[rows - 1];
-          if (l.vectors * kernels.lanes <= columns - j) vectors = l.vectors, wide = l.tile;
-        }
-        const index_t here = smaller(vectors * kernels.lanes, columns - j);
-        const bool in_tile = bias != nullptr && here == vectors * kernels.lanes;
-        const PrefetchOfPanels prefetch = prefetch_of(k, j + here, depth, panels());
-        const float* const panel = packed.at(packed_column + j, k);
-        for (index_t p = 0; p < panels(); ++p) {
-          if (packs_a && j == 0) pack_a(k, p);
-          const index_t rows = rows_of(p), row = first(p);
-          const float* const from = packs_a ? scratch.a + row * depth : a.floats(row, k);
-          place_rows(
-              vectors, row, rows, k, j, here,
-              [&](float* sums, index_t width, bool adds) {
-                (wide != nullptr ? wide : kernels.panel_tile[rows - 1][vectors - 1])(
-                    depth, from, across, packs_a ? rows : a.depth_stride, panel,
-                    packed.panel_floats(), sums, width, adds,
-                    is_last && in_tile ? bias + j : nullptr, prefetch.of_tile(p));
-              },
-              in_tile);
-        }
-        j += here;
-      }
-    }
+  // Whether panels of f32 need a packed a.
+  bool packs_a() const { return rows > Microkernels::most_rows_of_long && !keeps_a_in_place(); }
+
+  // The tile for few rows from column j on, which prefetches its own panels. nullptr: there is
+  // none, and tiles prefetch what is multiplied next.
+  const Microkernels::LongPanel* long_panel_at(index_t j) const {
+    if (rows > Microkernels::most_rows_of_long || (packed_column + j) % panel_width != 0)
+      return nullptr;
+    const Microkernels::LongPanel& l = kernels.long_panel_tile[rows - 1];
+    return l.tile != nullptr && l.vectors * kernels.lanes <= columns - j ? &l : nullptr;
   }
 
-  // For panels of halves, which are widened on the way: large tiles, and small ones for the rows
-  // and columns that are left.
+  // For a b that was packed at load: each panel of a meets a panel of b, or several beside each
+  // other.
+  void run_panels() const {
+    const bool packs_a = this->packs_a();
+    const index_t across = packs_a ? 1 : a.across_stride;
+    const float* const bias = bias_of_columns();
+    const auto columns_at = [&](index_t j) {
+      const Microkernels::LongPanel* const wide = long_panel_at(j);
+      const index_t vectors = wide != nullptr ? wide->vectors : kernels.panel_vectors;
+      return smaller(vectors * kernels.lanes, columns - j);
+    };
+    for_each_block(columns_at, [&](index_t k, index_t j, index_t here) {
+      const index_t depth = this->depth(k), vectors = ceil_div(here, kernels.lanes);
+      const Microkernels::LongPanel* const wide = long_panel_at(j);
+      const bool is_last = k + depth == this->k,
+                 in_tile = bias != nullptr && here == vectors * kernels.lanes;
+      const PrefetchOfPanels prefetch = prefetch_behind(k, j, j + here, depth, panels());
+      const float* const panel = packed.at(packed_column + j, k);
+      for (index_t p = 0; p < panels(); ++p) {
+        if (packs_a && j == 0) pack_a(k, p);
+        const index_t rows = rows_of(p), row = first(p);
+        const float* const from = packs_a ? scratch.a + row * depth : a.floats(row, k);
+        place_rows(
+            vectors, row, rows, k, j, here,
+            [&](float* sums, index_t width, bool adds) {
+              (wide != nullptr ? wide->tile : kernels.panel_tile[rows - 1][vectors - 1])(
+                  depth, from, across, packs_a ? rows : a.depth_stride, panel,
+                  packed.panel_floats(), sums, width, adds, is_last && in_tile ? bias + j : nullptr,
+                  prefetch.of_tile(p));
+            },
+            in_tile);
+      }
+    });
+  }
+
+  // For panels of halves, which are widened on the way.
   void run_half_panels() const {
     const HalfPanelTiles::OfDtype& tiles =
         halves.dtype == DType::f16 ? half_panels->f16 : half_panels->bf16;
-    constexpr index_t most_few = HalfPanelTiles::most_rows;
-    const bool has_large = rows >= tiles.rows;
+    const HalfPanelTile long_tile =
+        rows <= HalfPanelTiles::most_rows_of_long ? tiles.long_tile[rows - 1].tile : nullptr;
     const index_t panel_vectors = panel_width / kernels.lanes,
-                  wide = has_large ? tiles.vectors : tiles.few[smaller(rows, most_few) - 1].vectors;
-    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block)
-      for (index_t j = 0; j < columns;) {
-        const bool is_wide = wide * kernels.lanes <= columns - j;
-        const index_t vectors = is_wide ? wide : panel_vectors,
-                      here = smaller(vectors * kernels.lanes, columns - j);
-        const index_t steps = halves.dtype == DType::f16 ? depth(k) : ceil_div(depth(k), 2);
-        const PrefetchOfPanels prefetch =
-            prefetch_of(k, j + here, steps, larger(1, rows / tiles.rows));
-        for (index_t row = 0, i = 0; row < rows; ++i) {
-          const NextPanels next = prefetch.of_tile(i);
-          const bool is_large = has_large && is_wide && rows - row >= tiles.rows;
-          const index_t count = is_large ? tiles.rows : smaller(most_few, rows - row);
-          const HalfPanelTiles::OfDtype::OfRows& few = tiles.few[smaller(count, most_few) - 1];
-          if (is_large || (is_wide && few.vectors == wide))
-            place_half_tile(is_large ? tiles.large : few.wide, vectors, row, count, k, j, here,
-                            next);
-          else
-            for (index_t at = 0; at < here; at += panel_width)
-              place_half_tile(few.narrow, panel_vectors, row, count, k, j + at,
-                              smaller(panel_width, here - at), next);
-          row += count;
-        }
-        j += here;
+                  wide = long_tile != nullptr ? tiles.long_tile[rows - 1].vectors : tiles.vectors;
+    const EvenParts parts{rows, ceil_div(rows, tiles.rows)};
+    const auto is_wide = [&](index_t j) { return wide * kernels.lanes <= columns - j; };
+    const auto columns_at = [&](index_t j) {
+      return smaller((is_wide(j) ? wide : panel_vectors) * kernels.lanes, columns - j);
+    };
+    for_each_block(columns_at, [&](index_t k, index_t j, index_t here) {
+      const index_t steps = halves.dtype == DType::f16 ? depth(k) : ceil_div(depth(k), 2);
+      const PrefetchOfPanels prefetch = prefetch_behind(k, j, j + here, steps, parts.count);
+      for (index_t p = 0; p < parts.count; ++p) {
+        const index_t count = parts.length(p);
+        const HalfPanelTile tile = !is_wide(j)            ? tiles.narrow[count - 1]
+                                   : long_tile != nullptr ? long_tile
+                                                          : tiles.tile[count - 1];
+        place_half_tile(tile, is_wide(j) ? wide : panel_vectors, parts.begin(p), count, k, j, here,
+                        prefetch.of_tile(p));
       }
+    });
   }
   void place_half_tile(HalfPanelTile tile, index_t vectors, index_t row, index_t rows, index_t k,
                        index_t column, index_t columns, const NextPanels& next) const {
@@ -342,7 +372,8 @@ struct GemmBlock {
         const index_t here = is_long ? few->vectors * kernels.lanes
                                      : smaller(kernels.columns(), columns - j),
                       vectors = ceil_div(here, kernels.lanes);
-        const PrefetchOfPanels prefetch = prefetch_of(k, j + here, length(depth(k)), panels());
+        const PrefetchOfPanels prefetch =
+            prefetch_behind(k, j, j + here, length(depth(k)), panels());
         for (index_t p = 0; p < panels(); ++p) {
           if (j == 0) pack_a(k, p);
           multiply_pairs(is_long ? few->tile : nullptr, vectors, p, k,

@@ -198,16 +198,21 @@ float sum(const float* from, index_t count) {
 // So many vectors that registers remain for a row of b and an element of a.
 constexpr int long_vectors(int rows) { return smaller(16, registers * 3 / 4 / rows); }
 
-// Whole panels, and only as many as the prefetchers of a processor can follow.
-constexpr int long_panel_vectors(int rows) {
-  const int most = smaller(8, registers / 2 / rows);
-  return most >= vectors_of_panel ? most / vectors_of_panel * vectors_of_panel : most_vectors;
-}
-
 // For vectors of a whole panel, three of them beside each other need fewer loads a multiply-add.
 constexpr int panel_rows = vectors_of_panel == 1 ? 8 : most_rows,
               panel_vectors = vectors_of_panel == 1 ? 3 : most_vectors;
 static_assert(panel_rows * panel_vectors * lanes <= Microkernels::most_floats);
+
+// For few rows of a and a packed b: whole panels, and only as many as the prefetchers of a
+// processor can follow. One that is no wider than the others is not worth a tile of its own.
+template <int rows>
+constexpr Microkernels::LongPanel long_panel() {
+  constexpr int most = smaller(8, registers * 3 / 4 / rows) / vectors_of_panel * vectors_of_panel;
+  if constexpr (most > panel_vectors)
+    return {most, panel_tile<rows, most, true>};
+  else
+    return {0, nullptr};
+}
 
 template <int rows, int vectors>
 constexpr PanelTile panel_tile_or_none() {
@@ -232,10 +237,7 @@ constexpr Microkernels make_table(std::index_sequence<r...>) {
            {long_vectors(2), tile<2, long_vectors(2)>},
            {long_vectors(3), tile<3, long_vectors(3)>},
            {long_vectors(4), tile<4, long_vectors(4)>}},
-          {{long_panel_vectors(1), panel_tile<1, long_panel_vectors(1), true>},
-           {long_panel_vectors(2), panel_tile<2, long_panel_vectors(2), true>},
-           {long_panel_vectors(3), panel_tile<3, long_panel_vectors(3), true>},
-           {long_panel_vectors(4), panel_tile<4, long_panel_vectors(4), true>}},
+          {long_panel<1>(), long_panel<2>(), long_panel<3>(), long_panel<4>()},
           {row_tile<1>, row_tile<2>, row_tile<3>, row_tile<4>},
           pack,
           narrow,

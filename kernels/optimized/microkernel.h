@@ -86,7 +86,7 @@ struct Microkernels {
   } long_tile[most_rows_of_long];  ///< [rows - 1]
   struct LongPanel {
     int vectors;
-    PanelTile tile;
+    PanelTile tile;                      ///< nullptr: none, a panel_tile does as well
   } long_panel_tile[most_rows_of_long];  ///< the same for a packed b
   RowTile row_tile[most_rows_of_long];   ///< [rows - 1]
   Pack pack;

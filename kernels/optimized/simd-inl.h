@@ -50,7 +50,8 @@ namespace HWY_NAMESPACE {
 //
 // load_pairs<lanes> loads four such lines of bf16, with two neighbours in each lane. After
 // `turned`, lane c of line p holds from[c][k + 2 p] and from[c][k + 2 p + 1]. lower_halves and
-// upper_halves widen them.
+// upper_halves widen them. upper_halves_shifted takes one instruction more, but no register for a
+// mask.
 //
 // turn_small transposes f16: to[i * to_row + c] = from[c][k + i] for i in [0, small_lines), c in
 // [0, 8).
@@ -114,6 +115,7 @@ HWY_INLINE Lines<Vec> load_pairs(const BFloat16* const* from, index_t k) {
 typedef uint32_t Bits __attribute__((vector_size(16)));
 HWY_INLINE Vec lower_halves(Vec pairs) { return (Vec)((Bits)pairs << 16); }
 HWY_INLINE Vec upper_halves(Vec pairs) { return (Vec)((Bits)pairs & 0xffff0000u); }
+HWY_INLINE Vec upper_halves_shifted(Vec pairs) { return (Vec)((Bits)pairs >> 16 << 16); }
 
 template <class E>
 HWY_INLINE void turn_small(const E* const* from, index_t k, E* to, index_t to_row) {
@@ -219,6 +221,10 @@ HWY_INLINE Vec lower_halves(Vec pairs) {
 HWY_INLINE Vec upper_halves(Vec pairs) {
   const hn::RebindToUnsigned<Tag> d;
   return hn::BitCast(Tag(), hn::And(hn::BitCast(d, pairs), hn::Set(d, 0xffff0000u)));
+}
+HWY_INLINE Vec upper_halves_shifted(Vec pairs) {
+  const hn::RebindToUnsigned<Tag> d;
+  return hn::BitCast(Tag(), hn::ShiftLeft<16>(hn::ShiftRight<16>(hn::BitCast(d, pairs))));
 }
 
 // Stores block i of eight elements to to[8 i * to_row].

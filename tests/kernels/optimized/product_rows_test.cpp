@@ -222,7 +222,7 @@ TEST(products, add_fused_multiply_adds_along_k_in_blocks_of_256) {
       Numbers across(dtype, {k, columns});
       for (index_t i = 0; i < columns * k; ++i) across.set(i % k * columns + i / k, right.value(i));
       const Numbers turned = across.turned();
-      for (const index_t m : {1, 2, 3, 4, 5, 19}) {
+      for (const index_t m : {1, 2, 3, 4, 5, 6, 8, 16, 17, 19}) {
         const Numbers left(dtype, {m, k}, 1);
         Numbers want(dtype, {m, columns});
         for (index_t i = 0; i < m; ++i)
