@@ -61,8 +61,12 @@ bool is_derived(const std::string& name) {
 
 Checkpoint::Checkpoint(const huggingface::Folder& folder, const std::string& adapter) {
   std::map<std::string, huggingface::Tensor> tensors = folder.tensors();
-  for (auto& [name, w] : huggingface::take_quantized(folder.config(), tensors))
+  for (auto& [name, w] : huggingface::take_quantized(folder.config(), tensors)) {
+    if (tensors.contains(name))
+      throw ExportError("weight " + name +
+                        " is in the folder twice: quantized, and as it was before");
     tensors_[name] = {0, w.sizes, {}, nullptr, nullptr, std::move(w.read)};
+  }
   for (const auto& [name, t] : tensors) {
     if (is_derived(name)) continue;
     tensors_[name] = {type_of(t.dtype, name), t.sizes, t.bytes, t.owner, t.readable_end, {}};

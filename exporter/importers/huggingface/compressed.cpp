@@ -10,9 +10,10 @@ using nlohmann::json;
 /// X.weight_scale (out, groups); X.weight_shape (2).
 QuantizedWeight take_packed(Parts& parts) {
   const Tensor words = parts.take(".weight_packed", DType::i32, 2);
-  const Tensor scales = parts.take_if(".weight_scale"), shape = parts.take_if(".weight_shape");
+  const Tensor scales = parts.take_numbers({".weight_scale"}),
+               shape = parts.take_if(".weight_shape");
   parts.require(scales.sizes.size() == 2 && scales.sizes[0] == words.sizes[0] &&
-                    scales.sizes[1] > 0 && shape.sizes == std::vector<int64_t>{2},
+                    shape.sizes == std::vector<int64_t>{2},
                 "its scales or its shape do not fit");
   parts.require(parts.take_if(".weight_zero_point").bytes.empty() &&
                     parts.take_if(".weight_g_idx").bytes.empty(),
@@ -59,7 +60,8 @@ QuantizedWeights take_compressed(const json& quantization, Tensors& tensors) {
   const auto at = quantization.find("format");
   const std::string format =
       at != quantization.end() && at->is_string() ? at->get<std::string>() : "";
-  if (format == "float-quantized" || format == "naive-quantized") return take_float8(tensors);
+  if (format == "float-quantized" || format == "naive-quantized")
+    return take_float8(quantization, tensors);
   if (format != "pack-quantized")
     throw ExportError("config: compressed-tensors of the format \"" + format +
                       "\" are not read; pack-quantized and float-quantized are");

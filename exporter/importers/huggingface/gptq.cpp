@@ -17,10 +17,12 @@ using nlohmann::json;
 struct Words {
   Tensor words;
   int bits;
+  uint32_t added = 0;  ///< to each word
 
   int per_word() const { return 32 / bits; }
   int at(int64_t word, int place) const {
-    return static_cast<int>(element<uint32_t>(words, word) >> (place * bits) & ((1u << bits) - 1));
+    const uint32_t bits_of_word = element<uint32_t>(words, word) + added;
+    return static_cast<int>(bits_of_word >> (place * bits) & ((1u << bits) - 1));
   }
   /// Several rows share a row of words.
   int along_rows(int64_t row, int64_t column) const {
@@ -46,12 +48,10 @@ struct Packed {
 
 Packed take_packed(Parts& parts, const json& quantization, bool rows_in_words) {
   const int bits = bits_of(quantization, "bits");
-  Packed p{{parts.take(".qweight", DType::i32, 2), bits},
-           {parts.take(".qzeros", DType::i32, 2), bits},
-           parts.take(".scales", DType::f16, 2),
-           0,
-           0,
-           0};
+  const Tensor weight = parts.take(".qweight", DType::i32, 2),
+               zeros = parts.take(".qzeros", DType::i32, 2),
+               scales = parts.take(".scales", DType::f16, 2);
+  Packed p{{weight, bits}, {zeros, bits}, scales, 0, 0, 0};
   const std::vector<int64_t>& sizes = p.weight.words.sizes;
   const int64_t per_word = p.weight.per_word();
   p.in = rows_in_words ? sizes[0] * per_word : sizes[0];
@@ -96,20 +96,25 @@ bool is(const json& quantization, const char* key, const char* value) {
 }  // namespace
 
 QuantizedWeights take_gptq(const json& quantization, Tensors& tensors) {
-  // the first version of the format stores zero points minus 1
-  const int lift = is(quantization, "checkpoint_format", "gptq_v2") ? 0 : 1;
+  const bool is_second = is(quantization, "checkpoint_format", "gptq_v2");
+  if (quantization.contains("checkpoint_format") && !is_second &&
+      !is(quantization, "checkpoint_format", "gptq"))
+    throw ExportError("config: quantization_config.checkpoint_format is " +
+                      quantization["checkpoint_format"].dump().substr(0, 60) +
+                      "; of GPTQ, \"gptq\" and \"gptq_v2\" are read");
   QuantizedWeights weights;
   for (const std::string& name : names_before(tensors, ".qweight")) {
     Parts parts(name, tensors);
-    const Packed p = take_packed(parts, quantization, true);
+    Packed p = take_packed(parts, quantization, true);
     check_order(parts, p);
+    // The first version stores words of zero points minus 1. A zero point of 0 borrows from the
+    // next.
+    if (!is_second) p.zeros.added = p.zeros.bits == 4 ? 0x11111111 : 0x01010101;
     Integers m = integers_of(p);
     m.values = [w = p.weight](int64_t row, int64_t first, uint8_t* to) {
       for (int k = 0; k < 32; ++k) to[k] = static_cast<uint8_t>(w.along_rows(first + k, row));
     };
-    m.zero = [z = p.zeros, lift](int64_t row, int64_t group) {
-      return z.along_columns(group, row) + lift;
-    };
+    m.zero = [z = p.zeros](int64_t row, int64_t group) { return z.along_columns(group, row); };
     weights[name + ".weight"] = {{p.out, p.in},
                                  [weight = Named(parts), m] { return in_blocks(weight, m); }};
   }
@@ -117,7 +122,8 @@ QuantizedWeights take_gptq(const json& quantization, Tensors& tensors) {
 }
 
 QuantizedWeights take_awq(const json& quantization, Tensors& tensors) {
-  if (quantization.contains("version") && !is(quantization, "version", "gemm"))
+  if (quantization.contains("version") && !is(quantization, "version", "gemm") &&
+      !is(quantization, "version", "GEMM"))
     throw ExportError("config: quantization_config.version is " +
                       quantization["version"].dump().substr(0, 60) +
                       "; of AWQ, the version \"gemm\" is read");

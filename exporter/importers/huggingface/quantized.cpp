@@ -12,6 +12,7 @@ Tensor Parts::take(const std::string& suffix, DType dtype, size_t rank) {
           suffix + " has " + std::to_string(at->second.sizes.size()) + " dimensions of " +
               taper::name_of(at->second.dtype) + ", not " + std::to_string(rank) + " of " +
               taper::name_of(dtype));
+  require(!at->second.bytes.empty(), suffix + " is empty");
   return take_if(suffix);
 }
 
@@ -21,6 +22,22 @@ Tensor Parts::take_if(const std::string& suffix) {
   Tensor found = std::move(at->second);
   tensors_.erase(at);
   return found;
+}
+
+Tensor Parts::take_numbers(const std::vector<std::string>& suffixes) {
+  std::string missing;
+  for (const std::string& suffix : suffixes) {
+    const Tensor found = take_if(suffix);
+    if (found.bytes.empty()) {
+      missing += (missing.empty() ? "it has no " : " and no ") + suffix;
+      continue;
+    }
+    require(found.dtype == DType::f32 || found.dtype == DType::f16 || found.dtype == DType::bf16,
+            suffix + " is of " + taper::name_of(found.dtype) + ", not of f32, f16 or bf16");
+    return found;
+  }
+  require(false, missing);
+  return {};
 }
 
 std::vector<std::string> names_before(const Tensors& tensors, const std::string& end) {
@@ -53,7 +70,7 @@ std::map<std::string, QuantizedWeight> take_quantized(const nlohmann::json& conf
   const std::string name =
       method != at->end() && method->is_string() ? method->get<std::string>() : "";
   if (name == "mxfp4") return internal::take_mxfp4(tensors);
-  if (name == "fp8" || name == "fbgemm_fp8") return internal::take_float8(tensors);
+  if (name == "fp8" || name == "fbgemm_fp8") return internal::take_float8(*at, tensors);
   if (name == "gptq") return internal::take_gptq(*at, tensors);
   if (name == "awq") return internal::take_awq(*at, tensors);
   if (name == "compressed-tensors") return internal::take_compressed(*at, tensors);

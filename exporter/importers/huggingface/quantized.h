@@ -1,12 +1,12 @@
 // Weights that other tools have quantized, in the layouts of Taper: `quantization_config` in
 // config.json says how they lie.
 //
-//   quant_method          tensors of a weight                      becomes
-//   mxfp4                 X_blocks, X_scales                       blocks of mxfp4, the same
-//   numbers gptq, awq             X.qweight, X.qzeros, X.scales            blocks of q4_0, q4_1 or
-//   q8_0 fp8                   X.weight, X.weight_scale_inv             bf16 compressed-tensors
-//   X.weight_packed, X.weight_scale; or      blocks of q4_0; or
-//                         X.weight (f8_e4m3fn), X.weight_scale     bf16
+//   quant_method        tensors of a weight                     becomes
+//   mxfp4               X_blocks, X_scales                      blocks of mxfp4, the same numbers
+//   gptq, awq           X.qweight, X.qzeros, X.scales           blocks of q4_0, q4_1 or q8_0
+//   fp8                 X.weight, X.weight_scale_inv            bf16
+//   compressed-tensors  X.weight_packed, X.weight_scale; or     blocks of q4_0; or
+//                       X.weight (f8_e4m3fn), X.weight_scale    bf16
 #pragma once
 #include <functional>
 #include <map>

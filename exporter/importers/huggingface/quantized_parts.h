@@ -26,10 +26,13 @@ class Parts : public Named {
  public:
   Parts(std::string name, Tensors& tensors) : Named{std::move(name)}, tensors_(tensors) {}
 
-  /// The tensor `name suffix`, of this dtype and rank.
+  /// The tensor `name suffix`, of this dtype and rank. It has elements, so sizes that a product of
+  /// its extents gives do not overflow.
   Tensor take(const std::string& suffix, DType dtype, size_t rank);
   /// The same of any dtype and rank. Without bytes if there is none.
   Tensor take_if(const std::string& suffix);
+  /// The first of these that there is, whose elements `number` reads.
+  Tensor take_numbers(const std::vector<std::string>& suffixes);
 
  private:
   Tensors& tensors_;
@@ -71,7 +74,7 @@ class Blocks {
 
 QuantizedWeights take_mxfp4(Tensors& tensors);
 /// `f8_e4m3fn` with scales of whole matrices, rows or tiles of them.
-QuantizedWeights take_float8(Tensors& tensors);
+QuantizedWeights take_float8(const nlohmann::json& quantization, Tensors& tensors);
 QuantizedWeights take_gptq(const nlohmann::json& quantization, Tensors& tensors);
 QuantizedWeights take_awq(const nlohmann::json& quantization, Tensors& tensors);
 QuantizedWeights take_compressed(const nlohmann::json& quantization, Tensors& tensors);

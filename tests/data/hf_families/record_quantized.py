@@ -5,7 +5,7 @@
 
 weights.json is as record.py writes it, with a dtype at the end of each line. A number is rounded to the dtype; of an integer, the fraction
 is cut off. i32 with a scale: the 32 bits of x >> 32; without one, the center may be a list of numbers. The functions that de-quantize are those of transformers and compressed-tensors where
-these have some; GPTQ and AWQ are formulas of AutoGPTQ and AutoAWQ. transformers 5.24, compressed-tensors 0.20.
+these have some; GPTQ and AWQ are formulas of GPTQModel and AutoAWQ. transformers 5.24, compressed-tensors 0.20.
 """
 import json
 import os
@@ -85,8 +85,9 @@ def gptq(bits, zeros):
 
     def numbers(t, name):
         stem, shifts, mask = name.removesuffix(".weight"), torch.arange(0, 32, bits), 2**bits - 1
+        ones = sum(1 << shift for shift in range(0, 32, bits))  # a word of zero points was stored minus this one
         q = (t[f"{stem}.qweight"].long()[:, None, :] >> shifts[None, :, None] & mask).flatten(0, 1)
-        z = (t[f"{stem}.qzeros"].long()[:, :, None] >> shifts & mask).flatten(1, 2) + 1
+        z = (t[f"{stem}.qzeros"].long()[:, :, None] + ones >> shifts & mask).flatten(1, 2)
         return (t[f"{stem}.scales"].float().repeat_interleave(32, 0) * (q - z.repeat_interleave(32, 0))).T
     return tensors, numbers
 

@@ -79,6 +79,26 @@ TEST(quantized_folders, keep_experts_in_blocks_in_a_program) {
   }
 }
 
+/// By hand: 9 rows and 10 columns, of which a power of two would cut other tiles.
+TEST(quantized_folders, have_tiles_of_the_size_that_the_configuration_says) {
+  const std::vector<Float8E4M3> ones(90, Float8E4M3(1.0f));
+  const std::vector<float> scales = {1, 2, 3, 4};
+  std::map<std::string, huggingface::Tensor> tensors;
+  tensors["w.weight"] = {{DType::f8_e4m3fn, {9, 10}, std::as_bytes(std::span(ones))}, {}, nullptr};
+  tensors["w.weight_scale_inv"] = {
+      {DType::f32, {2, 2}, std::as_bytes(std::span(scales))}, {}, nullptr};
+  const json config = {
+      {"quantization_config", {{"quant_method", "fp8"}, {"weight_block_size", {6, 5}}}}};
+  const auto weights = huggingface::take_quantized(config, tensors);
+  EXPECT_TRUE(tensors.empty());
+  const huggingface::Repacked weight = weights.at("w.weight").read();
+  ASSERT_EQ(weight.dtype, DType::bf16);
+  const auto* numbers = reinterpret_cast<const BFloat16*>(weight.bytes.get());
+  for (int row = 0; row < 9; ++row)
+    for (int column = 0; column < 10; ++column)
+      EXPECT_EQ(numbers[row * 10 + column], 1.0f + (column >= 5) + 2 * (row >= 6)) << row << column;
+}
+
 // ---- what is refused
 
 using Change = std::function<void(json& quantization, io::SafeTensors& file)>;
@@ -121,6 +141,11 @@ TEST(quantized_folders, say_which_methods_are_read) {
   EXPECT_THAT(refusal("packed", set("symmetric", false)),
               HasSubstr("symmetric integers of 4 bits"));
   EXPECT_THAT(refusal("packed", set("num_bits", 8)), HasSubstr("symmetric integers of 4 bits"));
+  EXPECT_THAT(refusal("gptq", [](json& q, io::SafeTensors&) { q["checkpoint_format"] = "marlin"; }),
+              HasSubstr("checkpoint_format is \"marlin\"; of GPTQ, \"gptq\" and \"gptq_v2\""));
+  for (const json& odd : {json(128), json({128}), json({0, 128}), json({-1, 2}), json({1.5, 2})})
+    EXPECT_THAT(refusal("fp8", [&](json& q, io::SafeTensors&) { q["weight_block_size"] = odd; }),
+                HasSubstr("weight_block_size must be two sizes, it is " + odd.dump()));
 }
 
 constexpr char q_proj[] = "model.layers.0.self_attn.q_proj";
@@ -147,7 +172,12 @@ TEST(quantized_folders, name_weights_whose_parts_do_not_fit) {
   EXPECT_THAT(refusal("fp8", without(q + ".weight_scale_inv")),
               HasSubstr("no .weight_scale_inv and no .weight_scale"));
   EXPECT_THAT(refusal("fp8", with(q + ".weight_scale_inv", DType::f32, {5, 2})),
-              HasSubstr("its scales do not fit"));
+              HasSubstr("its scales do not fit: (64, 64) has not (5, 2) tiles of 32 rows"));
+  EXPECT_THAT(refusal("fp8",
+                      [](json& c, io::SafeTensors&) {
+                        c["weight_block_size"] = {96, 32};
+                      }),
+              HasSubstr("tiles of 96 rows and 32 columns"));
   EXPECT_THAT(refusal("packed", with(q + ".weight_shape", DType::i64, {2})),
               HasSubstr("its shape does not fit its integers"));
   EXPECT_THAT(refusal("packed", with(q + ".weight_zero_point", DType::i32, {8, 2})),
@@ -157,6 +187,45 @@ TEST(quantized_folders, name_weights_whose_parts_do_not_fit) {
       HasSubstr("_blocks are not 16 bytes for each element of _scales"));
   EXPECT_THAT(refusal("gptq", with("model.layers.0.odd.qweight", DType::f32, {8, 8})),
               HasSubstr(".qweight has 2 dimensions of f32, not 2 of i32"));
+  EXPECT_THAT(refusal("gptq", with(q + ".weight", DType::f32, {64, 64})),
+              HasSubstr("weight " + q + ".weight is in the folder twice"));
+}
+
+/// Scales of one byte were read as f32, from behind their end.
+TEST(quantized_folders, refuse_scales_that_are_no_floats) {
+  for (const DType dtype : {DType::i8, DType::u8, DType::boolean, DType::f64, DType::i32}) {
+    const auto give = [&](const std::string& suffix) {
+      return [=](json&, io::SafeTensors& file) {
+        io::Array& scales = file.tensors[q_proj + suffix];
+        scales = io::Array::zeros(dtype, scales.sizes);
+      };
+    };
+    const auto is_refused = HasSubstr(std::string(" is of ") + name_of(dtype) + ", not of f32");
+    EXPECT_THAT(refusal("packed", give(".weight_scale")), is_refused);
+    EXPECT_THAT(refusal("fp8", give(".weight_scale_inv")), is_refused);
+    EXPECT_THAT(refusal("fp8_rows", give(".weight_scale")), is_refused);
+  }
+}
+
+/// Their other extents may be any, so that products of them overflow.
+TEST(quantized_folders, refuse_parts_without_elements) {
+  constexpr int64_t huge = int64_t{1} << 61;
+  const auto empty = [](const std::string& name, DType dtype, std::vector<int64_t> sizes) {
+    return
+        [=](json&, io::SafeTensors& file) { file.tensors[name] = io::Array::zeros(dtype, sizes); };
+  };
+  const std::string q = q_proj;
+  EXPECT_THAT(refusal("gptq", empty(q + ".qweight", DType::i32, {huge, 0})), HasSubstr("is empty"));
+  EXPECT_THAT(refusal("awq", empty(q + ".qweight", DType::i32, {0, huge})), HasSubstr("is empty"));
+  EXPECT_THAT(refusal("packed", empty(q + ".weight_packed", DType::i32, {0, huge})),
+              HasSubstr("is empty"));
+  EXPECT_THAT(refusal("packed", empty(q + ".weight_scale", DType::f16, {64, 0})),
+              HasSubstr("has no .weight_scale"));
+  EXPECT_THAT(refusal("fp8", empty(q + ".weight", DType::f8_e4m3fn, {0, huge})),
+              HasSubstr("is empty"));
+  EXPECT_THAT(refusal("mxfp4", empty("model.layers.0.mlp.experts.down_proj_blocks", DType::u8,
+                                     {0, huge, huge, 16})),
+              HasSubstr("is empty"));
 }
 
 }  // namespace
