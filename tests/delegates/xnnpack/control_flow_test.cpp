@@ -42,6 +42,47 @@ TEST(xnnpack, takes_products_in_branches_and_loops) {
   }
 }
 
+/// A branch in a branch, with a loop in it: all of them read one weight.
+Tensor nested(const Tensor& x) {
+  const auto product = [](const Tensors& t) { return Tensors{linear(t[0], weight)}; };
+  const auto loop = [](const Tensors& t) {
+    return eager::while_loop([](const Tensors& u) { return sum(abs(linear(u[0], weight))) > 3; },
+                             [](const Tensors& u) { return Tensors{linear(u[0], weight) * 0.3}; },
+                             {t[0]});
+  };
+  const auto branch = [&](const Tensors& t) {
+    return eager::cond(sum(t[0]) > 20, product, loop, {linear(t[0], weight)});
+  };
+  return linear(eager::cond(sum(x) > 0, branch, product, {x})[0], weight);
+}
+/// Branches that return weights.
+Tensor chosen_weights(const Tensor& x) {
+  const Tensors chosen = eager::cond(
+      sum(x) > 0,
+      [](const Tensors& t) {
+        return Tensors{weight, weight, t[0]};
+      },
+      [](const Tensors& t) {
+        return Tensors{other_weight, weight, linear(t[0], other_weight)};
+      },
+      {x});
+  return linear(matmul(chosen[2], chosen[0]), chosen[1]);
+}
+
+TEST(xnnpack, takes_products_in_nested_bodies_and_leaves_weights_that_bodies_return) {
+  for (const auto& [function, delegates] : {std::pair(&nested, 6), std::pair(&chosen_weights, 2)}) {
+    Delegated program(function, {4, 8}, false);
+    EXPECT_EQ(program.delegates(), delegates) << testing::PrintToString(program.report.notes);
+    Result<Module> module = program.load();
+    ASSERT_TRUE(module.ok()) << program.why;
+    for (const unsigned seed : {3, 4, 5})
+      for (const float low : {-3.0f, -0.1f, 0.0f}) {
+        const Tensor x = random_tensor({4, 8}, seed, low, low + 3);
+        expect_close(call(module.value(), x), function(x).to_vector<float>());
+      }
+  }
+}
+
 size_t count(const std::vector<std::byte>& file, const void* bytes, size_t size) {
   const auto* begin = static_cast<const std::byte*>(bytes);
   size_t found = 0;
