@@ -17,15 +17,20 @@ int64_t size_at(const MethodData& m, uint32_t expression) { return m.numbers[exp
 // rows of panels as elements.
 bool holds_panels(size_t bytes, const TensorRef& t) {
   const Shape& s = *t.shape;
-  const index_t across = s.sizes[t.layout == Layout::panels_of_last];
+  index_t across = s.sizes[t.layout == Layout::panels_of_last];
   if (s.rank < 2 || across <= 0) return false;
+  const bool is_stack = s.rank == 3 && is_in_blocks(t.layout);
+  if (is_stack) {  // each of its matrices fills whole panels
+    if (s.sizes[1] % panel_width != 0 || s.numel() <= 0) return false;
+    across = s.numel() / s.sizes[2];
+  }
   const BlockSize block = block_of(t.layout);
   const index_t depth = s.numel() / across, panels = (across - 1) / panel_width + 1;
   const index_t row = panel_width * block.bytes;                       // bytes
   const index_t rows = (depth + block.elements - 1) / block.elements;  // of one panel
   index_t room = static_cast<index_t>(bytes) / row;                    // rows
   if (is_in_blocks(t.layout)) {
-    if (s.rank != 2 || depth % block.elements != 0 || rows > room) return false;
+    if ((s.rank != 2 && !is_stack) || depth % block.elements != 0 || rows > room) return false;
     // a panel begins at a multiple of 64, and the last one ends at one
     const index_t panel = (rows * row + 63) / 64 * 64;
     return panel == 0 || panels <= static_cast<index_t>(bytes) / panel;

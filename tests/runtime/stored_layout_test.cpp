@@ -87,6 +87,12 @@ TEST(stored_layout, is_not_read_behind_its_end) {
   }
 }
 
+std::vector<int64_t> dense_strides(const std::vector<int64_t>& sizes) {
+  std::vector<int64_t> strides(sizes.size(), 1);
+  for (size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
+  return strides;
+}
+
 /// A weight in blocks, as they lie or in panels.
 TEST(stored_layout, in_blocks_holds_whole_rows_of_blocks) {
   static constexpr Packing reads[] = {{0, 1, Layout::q4_0, Layout::q4_0_panels, nullptr, nullptr},
@@ -121,6 +127,12 @@ TEST(stored_layout, in_blocks_holds_whole_rows_of_blocks) {
       {q6_k_panels, 3392, {2, 256}, {2, 256}, true, true},
       {q6_k_panels, 3360, {2, 256}, {2, 256}, true, false},
       {q6_k_panels, 3392, {2, 256}, {2, 257}, true, false},
+      {q4_0_panels, 1152, {2, 16, 64}, {2, 16, 64}, true, true},  // a stack of matrices
+      {q4_0_panels, 1088, {2, 16, 64}, {2, 16, 64}, true, false},
+      {q4_0_panels, 1152, {2, 16, 64}, {3, 16, 64}, true, false},
+      {q4_0_panels, 1152, {2, 16, 64}, {2, 32, 64}, true, false},
+      {q4_0_panels, 1152, {2, 16, 64}, {2, 16, 65}, true, false},
+      {q4_0_panels, 1152, {2, 16, 64}, {2, 8, 64}, true, false},  // half a panel each
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(::testing::Message() << &c - cases);
@@ -130,8 +142,8 @@ TEST(stored_layout, in_blocks_holds_whole_rows_of_blocks) {
     constant.data.resize(c.bytes);
     MethodTables& m = w.m();
     const uint32_t v =
-        m.value(Storage::constant, w.constant, Weighing::fixed_shape(m, c.seen, {c.seen[1], 1}),
-                DType::f32, c.offset);
+        m.value(Storage::constant, w.constant,
+                Weighing::fixed_shape(m, c.seen, dense_strides(c.seen)), DType::f32, c.offset);
     m.values[w.weight] = m.values[v];  // the view of (2, 3) would not hold whole blocks
     m.arguments[0] = m.tensor(v);
     m.arguments[2] = m.tensor(io_tensor(m, {m.literal(c.seen[0])}));

@@ -21,7 +21,7 @@ template <>
 struct Rule<test::ops::weigh> {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& weight, bool, TensorType<D>& out) {
-    if (!facts.require(weight.rank == 1 || weight.rank == 2, "needs one or two dimensions"))
+    if (!facts.require(weight.rank >= 1 && weight.rank <= 3, "needs one to three dimensions"))
       return false;
     out.dtype = weight.dtype, out.rank = 1, out[0] = weight[0];
     return true;

@@ -89,6 +89,55 @@ TEST_P(BlockWeights, give_the_bits_of_eager_however_they_lie) {
     for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(first[i], want[i], 0.02 * most) << i;
   }
 }
+/// 48 rows of each matrix are whole panels, and 50 are not.
+TEST_P(BlockWeights, of_experts_give_the_same_bits_however_they_lie) {
+  constexpr int64_t rows = 6, experts = 3;
+  const std::vector<int32_t> ends{2, 2, 5};
+  const std::vector<float> x = eager::randn({rows, width}).to_vector<float>();
+  for (const int64_t columns : {48, 50}) {
+    Tensor w = ir::tensor_of(tests::random_blocks(GetParam(), {experts, columns, width}));
+    const std::vector<float> want =
+        eager::grouped_mm(Tensor::from(x, {rows, width}), w.unpacked().transpose(1, 2),
+                          Tensor::from(ends, {experts}))
+            .to_vector<float>();
+    float most = 0;
+    for (const float v : want) most = std::max(most, std::fabs(v));
+    w.set_name("w");
+    for (const bool exact : {true, false}) {
+      std::vector<float> first;
+      for (const std::string target : {"", "host"}) {
+        Exporter exporter;
+        exporter.method("forward",
+                        [&](const Tensor& a, const Tensor& e) {
+                          return eager::grouped_mm(a, w.transpose(1, 2), e);
+                        },
+                        {input("x", {rows, width}), input("ends", {experts}, DType::i32)});
+        ExportOptions options;
+        options.exact = exact, options.quiet = true;
+        if (!target.empty()) options.target = Target(target);
+        const std::string path = tests::scratch_file("experts.taper").string();
+        exporter.write(path, options);
+        for (const PackWeights pack : {PackWeights::always, PackWeights::never}) {
+          SCOPED_TRACE(testing::Message() << columns << " " << exact << " " << target);
+          ModuleOptions load;
+          std::string why;
+          load.pack_weights = pack, load.message = &why;
+          Result<Module> module = Module::load(path, load);
+          ASSERT_TRUE(module.ok()) << why;
+          std::vector<float> y(want.size());
+          ASSERT_EQ(module.value().forward(
+                        {Input(x.data(), {rows, width}), Input(ends.data(), {experts})}, {y}),
+                    Error::ok)
+              << module.value().message();
+          if (first.empty()) first = y;
+          ASSERT_EQ(y, first) << "packing changes no bit";
+        }
+      }
+      for (size_t i = 0; i < want.size(); ++i)
+        EXPECT_NEAR(first[i], want[i], (exact ? 1e-5 : 0.02) * most) << i;
+    }
+  }
+}
 INSTANTIATE_TEST_SUITE_P(formats, BlockWeights,
                          testing::Values(Layout::q4_0, Layout::q4_1, Layout::q5_1, Layout::q8_0,
                                          Layout::q4_k, Layout::q6_k, Layout::iq3_s, Layout::mxfp4));
