@@ -29,7 +29,7 @@ std::vector<Group> find_groups(ir::Graph& graph, const std::vector<Weight>& weig
     return nullptr;
   };
   const auto has_awq = [&](const Weight* w) {
-    if (w == nullptr || !w->obstacle.empty()) return false;
+    if (w == nullptr || !w->obstacle.empty() || w->matrices > 0) return false;
     const Rule* rule = rule_for(recipe, *w);
     return rule != nullptr && rule->scheme.awq && choose_format(rule->scheme, *w).format != nullptr;
   };

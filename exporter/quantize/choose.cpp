@@ -63,7 +63,7 @@ void widen_others(const Recipe& recipe, std::vector<Weight>& weights) {
     if (w.is_looked_up() || is_of_adapter(*w.constant) || payload.layout != Layout::dense ||
         payload.dtype != DType::f32 || w.graph->is_returned(w.constant->value.get()))
       continue;
-    w.is_widened = true, w.is_transposed = false;
+    w.is_widened = true, w.is_transposed = false, w.matrices = 0;
     w.obstacle.clear();
   }
 }
@@ -89,7 +89,7 @@ Matrix rows_of(const Weight& weight, int64_t padded_depth) {
   eager::Tensor t = ir::tensor_of(weight.constant->payload);
   if (t.dtype() != DType::f32) t = t.to(DType::f32);
   const std::vector<float> elements =
-      (weight.is_transposed ? t.t().contiguous() : t).to_vector<float>();
+      (weight.is_transposed ? t.transpose(-2, -1).contiguous() : t).to_vector<float>();
   const int64_t depth = weight.depth();
   Matrix m{weight.rows(), padded_depth, {}, padded_depth - depth};
   m.elements.resize(static_cast<size_t>(m.rows * padded_depth));

@@ -34,19 +34,6 @@ std::vector<Use> convolutions_of(const Value* weight) {
   return uses;
 }
 
-/// Whether a view exchanges the two dimensions of the matrices of a stack.
-bool transposes_stack(const Node& view) {
-  const auto is = [](Dim d, int64_t at) { return same(d, at) || same(d, at - 3); };
-  if (view.op == &ops::permute) {
-    const std::vector<Dim>& dims = ir::Call<ops::permute>(view).get<"dims">();
-    return dims.size() == 3 && is(dims[0], 0) && is(dims[1], 2) && is(dims[2], 1);
-  }
-  if (view.op != &ops::transpose_int) return false;
-  const ir::Call<ops::transpose_int> call(view);
-  const Dim a = call.get<"dim0">(), b = call.get<"dim1">();
-  return view.result()->type.rank == 3 && ((is(a, 1) && is(b, 2)) || (is(a, 2) && is(b, 1)));
-}
-
 /// The products of an input with a stack of matrices, such as those of experts.
 struct StackProducts {
   std::vector<Use> uses;
@@ -56,7 +43,7 @@ struct StackProducts {
   bool follow(const Value* v, bool is_transposed_here) {
     return std::ranges::all_of(v->users, [&](const Node* user) {
       if (user->op == &ops::_to_copy) return follow(user->result(), is_transposed_here);
-      if (transposes_stack(*user)) return follow(user->result(), !is_transposed_here);
+      if (transposes(*user)) return follow(user->result(), !is_transposed_here);
       const Value* input = nullptr;
       if (user->op == &ops::bmm && ir::Call<ops::bmm>(*user).get<"mat2">() == v)
         input = ir::Call<ops::bmm>(*user).get<"self">();
@@ -102,7 +89,7 @@ const Value* ends_of_rows(const Node& product) {
 PrunedLayer layer_of(const Weight& w) {
   PrunedLayer layer{w.constant, {}, w.is_transposed, 0, {}, {}};
   if (is_of_adapter(*w.constant) || w.constant->payload->layout != Layout::dense) return layer;
-  if (w.obstacle.empty()) {
+  if (w.obstacle.empty() && w.matrices == 0) {
     for (const Reader& r : w.readers)
       if (!r.is_look_up) layer.uses.push_back({r.node, r.input()});
     return layer;

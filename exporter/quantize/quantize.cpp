@@ -75,14 +75,33 @@ ir::Argument bias_of(const Node& node) {
   return bias == nullptr ? ir::Argument() : ir::Argument(bias);
 }
 
+/// A product of groups of rows with a stack of matrices in blocks.
+Node* read_stack(ir::Graph& graph, Node* node, Value* input, Value* blocks,
+                 Activations activations) {
+  const Operator& op = product_of(activations);
+  Value* const ends = ir::Call<ops::_grouped_mm>(*node).get<"offs">();
+  const auto insert = [&](const Operator& made, std::vector<ir::Argument> arguments) {
+    return ir::insert_before(graph, node, made, std::move(arguments), node->location, node->module);
+  };
+  if (&op == &ops::taper_block_linear)
+    return insert(ops::taper_grouped_block_linear, {input, blocks, ends});
+  if (&op == &ops::taper_block_linear_q8)
+    return insert(ops::taper_grouped_block_linear_q8, {input, blocks, ends});
+  Value* matrices = insert(ops::transpose_int, {blocks, Dim(1), Dim(2)})->result();
+  return insert(ops::_grouped_mm, {input, matrices, ends, ir::Argument(), ir::Argument()});
+}
+
 void read_blocks(ir::Graph& graph, const Reader& reader, Value* blocks, int64_t zeros,
                  Activations activations) {
   Node* node = reader.node;
   if (reader.is_look_up)
     return graph.set_argument(node, ir::Call<ops::embedding>::position<"weight">, blocks);
   Value* input = padded(graph, node, reader.input(), zeros);
-  Node* product = ir::insert_before(graph, node, product_of(activations),
-                                    {input, blocks, bias_of(*node)}, node->location, node->module);
+  Node* product =
+      node->op == &ops::_grouped_mm
+          ? read_stack(graph, node, input, blocks, activations)
+          : ir::insert_before(graph, node, product_of(activations), {input, blocks, bias_of(*node)},
+                              node->location, node->module);
   graph.replace_uses(node->result(), product->result());
   graph.swap_names(node->result(), product->result());
   graph.erase(node);
@@ -169,7 +188,7 @@ class Quantizer {
     if (options_.samples.count == 0) return;
     std::vector<const Value*> inputs;
     for (const Weight& w : weights_)
-      if (w.graph == first_ && w.obstacle.empty() && !w.is_widened)
+      if (w.graph == first_ && w.obstacle.empty() && has_one_input(w))
         for (const Reader& r : w.readers)
           if (!r.is_look_up) inputs.push_back(r.input());
     show("calibrating", 0);
@@ -179,6 +198,9 @@ class Quantizer {
       for (const Value* v : inputs) hessians_[v] = options_.cache->hessians.at(v->name);
     report_.samples = static_cast<int64_t>(options_.samples.count);
   }
+
+  /// Whether one Hessian belongs to all elements. Each expert has rows of its own.
+  static bool has_one_input(const Weight& w) { return !w.is_widened && w.matrices == 0; }
 
   void learn(const std::vector<const Value*>& inputs) {
     hessians_ = run_samples(*first_, options_.samples, inputs, [&] {
@@ -192,7 +214,7 @@ class Quantizer {
   /// The Hessian of all products with a weight; nullptr without calibration data.
   std::shared_ptr<const Hessian> hessian_of(const Weight& w, int64_t depth) const {
     std::shared_ptr<Hessian> sum;
-    if (w.is_widened) return sum;
+    if (!has_one_input(w)) return sum;
     for (const Reader& r : w.readers) {
       if (r.is_look_up) continue;
       const auto found = hessians_.find(r.input());
@@ -258,8 +280,8 @@ class Quantizer {
   }
   static void encode_float8(const Weight& w, Decision& decision, WeightReport& report) {
     const ir::Payload& payload = *w.constant->payload;
-    auto rounded =
-        std::make_shared<const Float8Weight>(round_to_float8(payload, w.is_transposed ? 1 : 0));
+    auto rounded = std::make_shared<const Float8Weight>(
+        round_to_float8(payload, w.is_transposed && w.matrices == 0 ? 1 : 0));
     const eager::Tensor elements = ir::tensor_of(w.constant->payload).to(DType::f32);
     const Matrix row{1, elements.numel().value(), elements.to_vector<float>()};
     try {
@@ -288,16 +310,18 @@ class Quantizer {
   Quantized quantized(const Weight& w, const Decision& decision) const {
     const Layout layout = decision.format->layout;
     Method method = decision.rule->scheme.method;
-    // rows that are looked up have no products to learn from, and convolutions are not learned from
+    // rows that are looked up have no products to learn from, and convolutions and experts are not
+    // learned from
     const std::shared_ptr<const Hessian> hessian = hessian_of(w, decision.depth);
     if (learns(method) && hessian == nullptr && options_.samples.count > 0 &&
-        (w.is_looked_up() || w.is_widened))
+        (w.is_looked_up() || !has_one_input(w)))
       method = Method::mse;
     const auto compute = [&] {
       const Matrix m = rows_of(w, decision.depth);
       require_finite(m);
       Quantized q = quantize_matrix(m, layout, method, hessian.get());
       q.zero_rows = zero_rows(m);
+      if (w.matrices > 0) q.payload = as_stack(*q.payload, w.matrices);
       return q;
     };
     if (options_.cache == nullptr) return compute();
@@ -307,6 +331,12 @@ class Quantizer {
     if (found == options_.cache->weights.end())
       found = options_.cache->weights.emplace(key, compute()).first;
     return found->second;
+  }
+
+  static std::shared_ptr<const ir::Payload> as_stack(const ir::Payload& matrix, int64_t matrices) {
+    auto stack = std::make_shared<ir::Payload>(matrix);
+    stack->sizes = {matrices, matrix.sizes[0] / matrices, matrix.sizes[1]};
+    return stack;
   }
 
   static void edit(const Weight& w, const Decision& decision) {

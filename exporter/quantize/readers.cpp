@@ -12,21 +12,6 @@ using ir::Value;
 
 bool is_one(const Scalar* s) { return s != nullptr && s->to<double>() == 1; }
 
-/// Whether a view exchanges the two dimensions of a matrix.
-bool transposes(const Node& view) {
-  const auto is = [](Dim d, int64_t a, int64_t b) { return same(d, a) || same(d, b); };
-  if (view.op == &ops::permute) {
-    const std::vector<Dim>& dims = ir::Call<ops::permute>(view).get<"dims">();
-    return dims.size() == 2 && is(dims[0], 1, -1) && is(dims[1], 0, -2);
-  }
-  if (view.op == &ops::transpose_int) {
-    const ir::Call<ops::transpose_int> call(view);
-    const Dim a = call.get<"dim0">(), b = call.get<"dim1">();
-    return view.result()->type.rank == 2 && is(a, 0, -2) != is(b, 0, -2);
-  }
-  return false;
-}
-
 /// Operators that multiply with weights. Only some of them can read blocks.
 bool reads_weights(const Operator& op) {
   static const Operator* const table[] = {&ops::linear,          &ops::mm,
@@ -113,6 +98,7 @@ class Search {
         refuse("addmm scales its product");
       return;
     }
+    if (multiplies_groups(*node, v)) return add_stack(node, !is_transposed);
     if (node->op == &ops::embedding) {
       is_weight_ = true;
       if (ir::Call<ops::embedding>(*node).get<"indices">() == v) return refuse("it is an index");
@@ -130,6 +116,21 @@ class Search {
       return refuse(std::string(name_of(*node->op)) + " reads it as f32");
     if (input->type.dtype != DType::f32) return refuse("its input is not f32");
     if (bias != nullptr && bias->type.rank != 1) return refuse("its bias is no vector");
+    keep({node, false}, is_transposed);
+  }
+
+  /// Whether a node multiplies groups of rows with the matrices of a stack.
+  bool multiplies_groups(const Node& node, const Value* v) const {
+    if (node.op != &ops::_grouped_mm) return false;
+    const ir::Call<ops::_grouped_mm> call(node);
+    const Value* rows = call.get<"self">();
+    return call.get<"mat2">() == v && v->type.rank == 3 &&
+           weight_.constant->payload->sizes[0] > 0 && rows != v && rows->type.rank == 2 &&
+           rows->type.dtype == DType::f32 && call.get<"offs">() != nullptr;
+  }
+  void add_stack(Node* node, bool is_transposed) {
+    is_weight_ = true;
+    weight_.matrices = weight_.constant->payload->sizes[0];
     keep({node, false}, is_transposed);
   }
 
@@ -165,14 +166,38 @@ void mark_first_and_last(ir::Graph& graph, std::vector<Weight>& weights) {
 
 }  // namespace
 
+bool transposes(const Node& view) {
+  if (view.op != &ops::permute && view.op != &ops::transpose_int) return false;
+  const auto rank = static_cast<int64_t>(view.result()->type.rank);
+  if (rank != 2 && rank != 3) return false;
+  const auto is = [rank](Dim d, int64_t at) { return same(d, at) || same(d, at - rank); };
+  const int64_t last = rank - 1, before = rank - 2;
+  if (view.op == &ops::permute) {
+    const std::vector<Dim>& dims = ir::Call<ops::permute>(view).get<"dims">();
+    return (rank == 2 || is(dims[0], 0)) && is(dims[static_cast<size_t>(before)], last) &&
+           is(dims[static_cast<size_t>(last)], before);
+  }
+  const ir::Call<ops::transpose_int> call(view);
+  const Dim a = call.get<"dim0">(), b = call.get<"dim1">();
+  return (is(a, before) && is(b, last)) || (is(a, last) && is(b, before));
+}
+
 ir::Value* Reader::input() const {
   if (node->op == &ops::linear) return ir::Call<ops::linear>(*node).get<"input">();
   if (node->op == &ops::mm) return ir::Call<ops::mm>(*node).get<"self">();
+  if (node->op == &ops::_grouped_mm) return ir::Call<ops::_grouped_mm>(*node).get<"self">();
   return ir::Call<ops::addmm>(*node).get<"mat1">();
+}
+
+int64_t Weight::rows() const {
+  const std::vector<int64_t>& sizes = constant->payload->sizes;
+  if (matrices > 0) return matrices * sizes[is_transposed ? 2 : 1];
+  return sizes[is_transposed ? 1 : 0];
 }
 
 int64_t Weight::depth() const {
   const std::vector<int64_t>& sizes = constant->payload->sizes;
+  if (matrices > 0) return sizes[is_transposed ? 1 : 2];
   if (is_transposed) return sizes[0];
   int64_t depth = 1;
   for (size_t d = 1; d < sizes.size(); ++d) depth *= sizes[d];
@@ -191,7 +216,7 @@ std::vector<Weight> find_weights(ir::Graph& graph) {
   std::vector<Weight> weights;
   for (ir::Constant& c : graph.constants()) {
     if (!is_float(c.payload->dtype) || c.payload->sizes.size() < 2) continue;
-    Weight w{&graph, &c, {}, false, false, false, ""};
+    Weight w{&graph, &c, {}, false, 0, false, false, ""};
     if (!Search(w).run()) continue;
     if (c.payload->layout != Layout::dense) w.obstacle = "it is quantized already";
     if (is_of_adapter(c)) w.obstacle = "it is of an adapter, which stays as it is";

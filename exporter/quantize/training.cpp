@@ -411,7 +411,7 @@ QatModel::QatModel(const ir::Graph& graph, const Recipe& recipe)
   for (const quantize::Weight& found : weights) {
     const Rule* rule = rule_for(recipe, found);
     Weight* weight = builder.train(found.constant->value.get(), found.constant->path);
-    if (weight == nullptr || !found.obstacle.empty() || rule == nullptr ||
+    if (weight == nullptr || !found.obstacle.empty() || found.matrices > 0 || rule == nullptr ||
         rule->scheme.weights != Scheme::Weights::blocks)
       continue;
     const ChosenFormat chosen = choose_format(rule->scheme, found);

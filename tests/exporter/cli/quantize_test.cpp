@@ -242,6 +242,24 @@ TEST(taper_quantize, takes_language_models) {
   EXPECT_THAT(exported.out, Not(HasSubstr("SQNR")));
 }
 
+TEST(taper_quantize, takes_experts) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "hf_tiny/mixtral");
+  const std::string program = scratch("mixtral.taper"), tokens = scratch("tokens.safetensors");
+  io::SafeTensors file;
+  std::vector<int64_t> ids(120);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int64_t>(i * 7 % 256);
+  file.tensors["ids"] = io::Array::of<int64_t>({4, 30}, std::span<const int64_t>(ids));
+  io::write_safetensors(tokens, file);
+  const Outcome o = taper_command("quantize", folder.string(), "--recipe", "int4-g32", "-o",
+                                  program, "--context", "64", "--calibrate", tokens);
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("layers.1.mlp.down.weight (4, 64, 64)"));
+  EXPECT_THAT(o.out, HasSubstr("18 weights of 18"));
+  EXPECT_THAT(o.out, HasSubstr("6 taper::grouped_block_linear_q8"));
+  const Outcome timed = taper_command("profile", program);  // it runs
+  EXPECT_EQ(timed.code, success) << timed.err;
+}
+
 /// A copy of a model, beside a tokenizer that reads each printable byte as a token.
 std::string with_tokenizer(const std::filesystem::path& model) {
   const std::filesystem::path folder = tests::scratch_file("model");

@@ -181,6 +181,65 @@ TEST(quantize, reads_weights_that_are_stored_in_halves) {
   EXPECT_THAT(c.layouts(), ElementsAre(Layout::q8_0));
 }
 
+/// A stack of three experts with 5 results each, of which six rows choose the first and the third.
+Model experts(int64_t depth, bool is_transposed) {
+  const std::string k = std::to_string(depth);
+  Model m;
+  m.add("w", random_payload(is_transposed ? std::vector<int64_t>{3, depth, 5}
+                                          : std::vector<int64_t>{3, 5, depth},
+                            1));
+  m.nodes = "input \"x\" = %x: f32[6, " + k + "]\ninput \"ends\" = %ends: i32[3]\n" +
+            (is_transposed ? "" : "%t: f32[3, " + k + ", 5] = transpose.int(%w, 1, 2)\n") +
+            "%y: f32[6, 5] = _grouped_mm(%x, " + (is_transposed ? "%w" : "%t") +
+            ", %ends, none, none)\noutput \"y\" = %y\n";
+  return m;
+}
+
+TEST(quantize, puts_the_matrices_of_experts_into_blocks) {
+  const eager::Tensor ends = eager::Tensor::from(std::vector<int32_t>{2, 2, 6}, {3});
+  for (const bool is_transposed : {false, true})
+    for (const int64_t depth : {64, 44}) {
+      const eager::Tensor x = random_tensor({6, depth}, 3);
+      const Changed c(experts(depth, is_transposed), int8(), {x, ends}, 0.01);
+      const int64_t padded = 64;
+      EXPECT_THAT(c.layouts(), ElementsAre(Layout::q8_0));
+      EXPECT_EQ(c.graph->constants().back().payload->sizes, (std::vector<int64_t>{3, 5, padded}));
+      EXPECT_EQ(c.graph->outputs()[0].value->name, "y");
+      EXPECT_EQ(c.report.weights.at(0).bytes_after, 15 * 2 * 34);
+      EXPECT_EQ(c.report.weights.at(0).padded_to, depth == padded ? 0 : padded);
+      EXPECT_GT(c.report.weights.at(0).measure.sqnr_db(), 40);
+      const auto product_of = [&](const char* activations) {
+        const Recipe recipe =
+            recipe_of(R"({"weights": "int8", "activations": ")" + std::string(activations) + "\"}");
+        const Changed product(experts(depth, is_transposed), recipe, {x, ends}, 0.02);
+        return operators(*product.graph).back();
+      };
+      EXPECT_EQ(product_of("as-exported"), "_grouped_mm") << "the pass read_blocks decides";
+      EXPECT_EQ(product_of("float"), "taper::grouped_block_linear");
+      EXPECT_EQ(product_of("int8-dynamic"), "taper::grouped_block_linear_q8");
+    }
+}
+
+TEST(quantize, gives_experts_no_hessian_of_rows_that_others_get) {
+  const Model m = experts(64, false);
+  Options options;
+  options.samples = {1, [](size_t) {
+                       return std::vector{random_tensor({6, 64}, 3),
+                                          eager::Tensor::from(std::vector<int32_t>{2, 2, 6}, {3})};
+                     }};
+  const std::unique_ptr<ir::Graph> graph = m.graph();
+  const Report report =
+      quantize({graph.get()}, recipe_of(R"({"weights": "q4_1", "method": "gptq"})"), options);
+  EXPECT_EQ(report.weights.at(0).scheme, "q4_1 mse");
+  EXPECT_FALSE(report.weights.at(0).measure.has_output());
+}
+
+TEST(quantize, leaves_a_stack_of_experts_that_something_else_reads) {
+  Model m = experts(64, false);
+  m.nodes += "%s: f32[3, 5, 64] = relu(%w)\noutput \"s\" = %s\n";
+  EXPECT_THAT(refusal(m, int8()), HasSubstr("relu reads it as f32"));
+}
+
 TEST(quantize, leaves_what_is_read_in_another_way) {
   Model m = linear_model(20, 64);
   m.add("v", random_payload({20, 20}, 5)).add("u", random_payload({4, 3, 3, 3}, 6));
