@@ -18,21 +18,52 @@ namespace {
 
 constexpr int panel_vectors = panel_width / lanes;
 
-// Finished sums, which are stored: whole vectors, or the first `count` lanes of one.
-struct Finisher {
-  bool has_bias, is_bounded;
-  Vec low, high;
-  explicit HWY_INLINE Finisher(const Finish& finish)
-      : has_bias(finish.bias != nullptr),
-        is_bounded(finish.is_bounded),
-        low(broadcast(finish.low)),
-        high(broadcast(finish.high)) {}
-
-  HWY_INLINE Vec operator()(Vec sum, Vec bias) const {
-    if (has_bias) sum = add(sum, bias);
-    return is_bounded ? between(sum, low, high) : sum;
+// The last steps are branches around loops over all sums: a branch for each sum would make a tile
+// twice as large.
+template <int pixels, int vectors>
+HWY_INLINE void bound(const Finish& finish, int v, Vec (&sum)[pixels][vectors]) {
+  const Vec low = broadcast(finish.low), high = broadcast(finish.high);
+  TAPER_UNROLL
+  for (int p = 0; p < pixels; ++p) sum[p][v] = between(sum[p][v], low, high);
+}
+template <int pixels, int vectors>
+HWY_INLINE void add_bias(Vec bias, int v, Vec (&sum)[pixels][vectors]) {
+  TAPER_UNROLL
+  for (int p = 0; p < pixels; ++p) sum[p][v] = add(sum[p][v], bias);
+}
+// Vector v of each pixel is whole, or has `count` lanes.
+template <int pixels, int vectors>
+HWY_INLINE void add_stored(const float* from, index_t to_pixel, index_t count, int v,
+                           Vec (&sum)[pixels][vectors]) {
+  if (count >= lanes) {
+    TAPER_UNROLL
+    for (int p = 0; p < pixels; ++p) sum[p][v] = add(load(from + p * to_pixel), sum[p][v]);
+  } else {
+    TAPER_UNROLL
+    for (int p = 0; p < pixels; ++p)
+      sum[p][v] = add(load_first(from + p * to_pixel, count), sum[p][v]);
   }
-};
+}
+template <int pixels, int vectors>
+HWY_INLINE void store_sums(const Vec (&sum)[pixels][vectors], int v, index_t count, float* to,
+                           index_t to_pixel, index_t pixels_here = pixels) {
+  if (count >= lanes) {
+    TAPER_UNROLL
+    for (int p = 0; p < pixels; ++p) {
+      if (p >= pixels_here) break;
+      store(sum[p][v], to + p * to_pixel);
+    }
+  } else {
+    TAPER_UNROLL
+    for (int p = 0; p < pixels; ++p) {
+      if (p >= pixels_here) break;
+      store_first(sum[p][v], to + p * to_pixel, count);
+    }
+  }
+}
+HWY_INLINE Vec load_at_most(const float* from, index_t count) {
+  return count >= lanes ? load(from) : load_first(from, count);
+}
 
 // ---- dense: each result sees all channels of its group ----
 
@@ -76,34 +107,19 @@ void tile(const PixelSums& s, const float* const* pixel) {
   else
     sum_up<false>(s, pixel, sum);
 
-  const index_t rest = s.columns - (vectors - 1) * lanes;  // of the last vector
-  const auto load_vector = [rest](const float* from, int v) HWY_ATTR {
-    return v + 1 < vectors || rest == lanes ? load(from + v * lanes)
-                                            : load_first(from + v * lanes, rest);
-  };
-  const bool adds = s.adds, has_bias = s.finish != nullptr && s.finish->bias != nullptr,
-             is_bounded = s.finish != nullptr && s.finish->is_bounded;
-  const Vec low = broadcast(is_bounded ? s.finish->low : 0),
-            high = broadcast(is_bounded ? s.finish->high : 0);
-  Vec bias[vectors];
-  TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v)
-    bias[v] = has_bias ? load_vector(s.finish->bias, v) : broadcast(0);
-  TAPER_UNROLL
-  for (int p = 0; p < pixels; ++p) {
-    float* const to = s.to + p * s.to_pixel;
-    TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v) {
-      Vec x = sum[p][v];
-      if (adds) x = add(load_vector(to, v), x);
-      if (has_bias) x = add(x, bias[v]);
-      if (is_bounded) x = between(x, low, high);
-      if (v + 1 < vectors || rest == lanes)
-        store(x, to + v * lanes);
-      else
-        store_first(x, to + v * lanes, rest);
-    }
+  // the last vector may be a part
+  const auto count = [&](int v) { return v + 1 < vectors ? lanes : s.columns - v * lanes; };
+  if (s.adds) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) add_stored(s.to + v * lanes, s.to_pixel, count(v), v, sum);
+  if (s.finish != nullptr) {
+    const float* const bias = s.finish->bias;
+    if (bias != nullptr) TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) add_bias(load_at_most(bias + v * lanes, count(v)), v, sum);
+    if (s.finish->is_bounded) TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) bound(*s.finish, v, sum);
   }
+  TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) store_sums(sum, v, count(v), s.to + v * lanes, s.to_pixel);
 }
 
 // ---- depthwise: a result sees one channel ----
@@ -155,9 +171,10 @@ HWY_INLINE void add_any_row(const DepthwiseRow& r, const float* weight, const Lo
 }
 
 // The results of neighbouring pixels, from x on. `size`: of a square kernel without dilation; 0:
-// any. `is_edge`: some inputs may lie outside of the image, and some pixels behind the row.
-template <int size, int stride, int pixels, int vectors, bool is_edge>
-void depthwise_tile(const DepthwiseRow& r, const Finisher& finish, index_t x) {
+// any. `is_edge`: some inputs may lie outside of the image. `is_cut`: some pixels may lie behind
+// the row.
+template <int size, int stride, int pixels, int vectors, bool is_edge, bool is_cut>
+void depthwise_tile(const DepthwiseRow& r, index_t x) {
   const index_t first = x * r.stride - r.padding;
   for (index_t channel = 0; channel < r.channels; channel += vectors * lanes) {
     const float* weight = PackedMatrix{r.weight, r.tap_rows * r.tap_columns}.at(channel, 0);
@@ -179,22 +196,14 @@ void depthwise_tile(const DepthwiseRow& r, const Finisher& finish, index_t x) {
         add_any_row(r, weight, load_pixel, sum);
     }
 
+    const index_t here = is_cut ? r.result_width - x : pixels;
     TAPER_UNROLL
     for (int v = 0; v < vectors; ++v) {
-      const index_t at = channel + v * lanes, rest = r.channels - at;
-      if (rest <= 0) break;
-      const Vec bias = r.finish.bias == nullptr ? broadcast(0)
-                       : rest >= lanes          ? load(r.finish.bias + at)
-                                                : load_first(r.finish.bias + at, rest);
-      float* to = r.to + x * r.to_pixel + at;
-      TAPER_UNROLL
-      for (int p = 0; p < pixels; ++p, to += r.to_pixel) {
-        if (is_edge && x + p >= r.result_width) break;
-        if (rest >= lanes)
-          store(finish(sum[p][v], bias), to);
-        else
-          store_first(finish(sum[p][v], bias), to, rest);
-      }
+      const index_t at = channel + v * lanes, count = r.channels - at;
+      if (count <= 0) break;
+      if (r.finish.bias != nullptr) add_bias(load_at_most(r.finish.bias + at, count), v, sum);
+      if (r.finish.is_bounded) bound(r.finish, v, sum);
+      store_sums(sum, v, count, r.to + x * r.to_pixel + at, r.to_pixel, here);
     }
   }
 }
@@ -203,15 +212,14 @@ void depthwise_tile(const DepthwiseRow& r, const Finisher& finish, index_t x) {
 // many tiles touch an edge. Then a row may be shorter than a tile, too.
 template <int size, int stride, int pixels, int vectors, bool all_edges = false>
 void depthwise_tiles(const DepthwiseRow& r) {
-  const Finisher finish(r.finish);
   for (index_t begin = 0; begin < r.result_width; begin += pixels) {
     const index_t end = larger(0, r.result_width - pixels), x = begin < end ? begin : end,
                   first = x * r.stride - r.padding,
                   last = first + (pixels - 1) * r.stride + (r.tap_columns - 1) * r.dilation;
     if (all_edges || first < 0 || last >= r.width)
-      depthwise_tile<size, stride, pixels, vectors, true>(r, finish, x);
+      depthwise_tile<size, stride, pixels, vectors, true, all_edges>(r, x);
     else
-      depthwise_tile<size, stride, pixels, vectors, all_edges>(r, finish, x);
+      depthwise_tile<size, stride, pixels, vectors, all_edges, all_edges>(r, x);
   }
 }
 
