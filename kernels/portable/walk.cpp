@@ -40,6 +40,53 @@ void load(const void* from, index_t stride, index_t n, void* to) {
   }
 }
 
+// The conversions of eight bits are long. So each has one loop: other strides and f64 go through a
+// buffer.
+constexpr index_t buffered = 64;
+constexpr index_t at_most_buffered(index_t n) { return n < buffered ? n : buffered; }
+
+template <class From>
+void load_float8(const void* from, index_t stride, index_t n, void* to) {
+  const From* x = static_cast<const From*>(from);
+  float* y = static_cast<float*>(to);
+  From part[buffered];
+  for (index_t i = 0; i < n; i += buffered) {
+    const index_t here = at_most_buffered(n - i);
+    for (index_t j = 0; j < here; ++j) part[j] = x[(i + j) * stride];
+    TAPER_INDEPENDENT_ITERATIONS
+    for (index_t j = 0; j < here; ++j) y[i + j] = static_cast<float>(part[j]);
+  }
+}
+void load_double_through(Load load_float, index_t bytes, const void* from, index_t stride,
+                         index_t n, void* to) {
+  const char* x = static_cast<const char*>(from);
+  double* y = static_cast<double*>(to);
+  float part[buffered];
+  for (index_t i = 0; i < n; i += buffered) {
+    const index_t here = at_most_buffered(n - i);
+    load_float(x + i * stride * bytes, stride, here, part);
+    for (index_t j = 0; j < here; ++j) y[i + j] = static_cast<double>(part[j]);
+  }
+}
+void store_double_through(Store store_float, index_t bytes, const void* from, index_t n, void* to) {
+  const double* x = static_cast<const double*>(from);
+  char* y = static_cast<char*>(to);
+  float part[buffered];
+  for (index_t i = 0; i < n; i += buffered) {
+    const index_t here = at_most_buffered(n - i);
+    for (index_t j = 0; j < here; ++j) part[j] = static_cast<float>(x[i + j]);
+    store_float(part, here, y + i * bytes);
+  }
+}
+template <class From, Load load_float>
+void load_double(const void* from, index_t stride, index_t n, void* to) {
+  load_double_through(load_float, sizeof(From), from, stride, n, to);
+}
+template <class To, Store store_float>
+void store_double(const void* from, index_t n, void* to) {
+  store_double_through(store_float, sizeof(To), from, n, to);
+}
+
 // Loads elements as bytes, whatever they mean.
 template <int bytes>
 void load_bytes(const void* from, index_t stride, index_t n, void* to) {
@@ -92,11 +139,11 @@ void store_integer(const void* from, index_t n, void* to) {
   }
 }
 
-template <class From, class To>
-void store_float(const void* from, index_t n, void* to) {
-  const From* x = static_cast<const From*>(from);
+template <class To>
+void store_float8(const void* from, index_t n, void* to) {
+  const float* x = static_cast<const float*>(from);
   To* y = static_cast<To*>(to);
-  for (index_t i = 0; i < n; ++i) y[i] = To(static_cast<float>(x[i]));
+  for (index_t i = 0; i < n; ++i) y[i] = To(x[i]);
 }
 
 template <int bytes>
@@ -119,15 +166,18 @@ Load loader(DType from, DType to) {
       case DType::i32:
         return load<int32_t, int64_t>;
       case DType::f16:
-        return to == DType::f32 ? load_half : load<Half, double>;
+        return to == DType::f32 ? load_half : load_double<Half, load_half>;
       case DType::bf16:
-        return to == DType::f32 ? load<BFloat16, float> : load<BFloat16, double>;
+        return to == DType::f32 ? load<BFloat16, float>
+                                : load_double<BFloat16, load<BFloat16, float>>;
       case DType::f32:
         return load<float, double>;
       case DType::f8_e4m3fn:
-        return to == DType::f32 ? load<Float8E4M3, float> : load<Float8E4M3, double>;
+        return to == DType::f32 ? load_float8<Float8E4M3>
+                                : load_double<Float8E4M3, load_float8<Float8E4M3>>;
       case DType::f8_e5m2:
-        return to == DType::f32 ? load<Float8E5M2, float> : load<Float8E5M2, double>;
+        return to == DType::f32 ? load_float8<Float8E5M2>
+                                : load_double<Float8E5M2, load_float8<Float8E5M2>>;
       case DType::u16:
         return load<uint16_t, int64_t>;
       case DType::u32:
@@ -186,8 +236,8 @@ Store storer(DType from, DType to) {
   }
   if (from == DType::f32 && to == DType::f16) return store_small<Half>;
   if (from == DType::f32 && to == DType::bf16) return store_small<BFloat16>;
-  if (from == DType::f32 && to == DType::f8_e4m3fn) return store_float<float, Float8E4M3>;
-  if (from == DType::f32 && to == DType::f8_e5m2) return store_float<float, Float8E5M2>;
+  if (from == DType::f32 && to == DType::f8_e4m3fn) return store_float8<Float8E4M3>;
+  if (from == DType::f32 && to == DType::f8_e5m2) return store_float8<Float8E5M2>;
   if (from == DType::f64 && to != from) {
     switch (to) {
       case DType::boolean:
@@ -203,13 +253,13 @@ Store storer(DType from, DType to) {
       case DType::i64:
         return store_real<int64_t>;
       case DType::f16:
-        return store_float<double, Half>;
+        return store_double<Half, store_small<Half>>;
       case DType::bf16:
-        return store_float<double, BFloat16>;
+        return store_double<BFloat16, store_small<BFloat16>>;
       case DType::f8_e4m3fn:
-        return store_float<double, Float8E4M3>;
+        return store_double<Float8E4M3, store_float8<Float8E4M3>>;
       case DType::f8_e5m2:
-        return store_float<double, Float8E5M2>;
+        return store_double<Float8E5M2, store_float8<Float8E5M2>>;
       case DType::u16:
         return store_real<uint16_t>;
       case DType::u32:
