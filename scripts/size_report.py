@@ -52,6 +52,11 @@ def runtime_of(build):
     return archives, [name for _, kind, name in symbols(archives[0]) if kind == "T"]
 
 
+def symbol_of(library, record):
+    """The mangled name of a record."""
+    return f"_ZN5taper{len(library)}{library}{len(record)}{record}E"
+
+
 def kernel_records(build):
     """{archive: {record: mangled name}}, of the kernel libraries that were built. The build lists the records in kernels.def."""
     libraries = {}
@@ -59,7 +64,7 @@ def kernel_records(build):
         library = archive.stem.removeprefix("libtaper_kernels_")
         listed = (build / f"generated/taper/kernels/{library}/kernels.def").read_text()
         records = re.findall(r"TAPER_KERNEL_NAME\((\w+)\)", listed)
-        mangled = {record: f"_ZN5taper{len(library)}{library}{len(record)}{record}E" for record in records}
+        mangled = {record: symbol_of(library, record) for record in records}
         if missing := set(mangled.values()) - {symbol for _, _, symbol in symbols(archive)}:
             raise SystemExit(f"size_report: {archive} lacks {min(missing)}: build it again")
         libraries[archive] = mangled
@@ -178,14 +183,15 @@ def main():
         name = archive.stem.removeprefix("libtaper_kernels_")
         together = linked_size([archive, *runtime], records.values())
         measured.libraries.append((name, by_library[archive], together))
-    every = {record: symbol for records in libraries.values() for record, symbol in records.items()}
+    every = {symbol for archive in libraries for _, _, symbol in symbols(archive)}  # narrow records, too, which no list has
     for text in arguments.selective:
         name, _, file = text.partition("=")
-        chosen = re.findall(r"&taper::(?:portable|optimized|quantized)::(\w+)", Path(file).read_text())
-        unknown = [record for record in chosen if record not in every]
+        named = re.findall(r"&taper::(portable|optimized|quantized)::(\w+)", Path(file).read_text())
+        chosen = [symbol_of(library, record) for library, record in named]
+        unknown = [symbol for symbol in chosen if symbol not in every]
         if not chosen or unknown:
             parser.error(f"{file}: " + (f"no kernels {unknown} in {arguments.build}" if unknown else "it names no kernels"))
-        size = linked_size([*libraries, *runtime], runtime_roots + [every[record] for record in chosen])
+        size = linked_size([*libraries, *runtime], runtime_roots + chosen)
         measured.models.append((name, len(chosen), size))
 
     ordered = sorted(sizes.items(), key=lambda item: -item[1])

@@ -8,6 +8,7 @@
 
 #include "taper/exporter/inspect/extras.h"
 #include "taper/exporter/io/format_text.h"
+#include "taper/kernels/optimized/narrow_records.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/quantized/quantized.h"
 #include "taper/runtime/program/tables.h"
@@ -45,13 +46,76 @@ std::vector<CpuFeatures> machines(KernelSet kernels) {
   return found;
 }
 
+const optimized::NarrowRecord* narrow_record(const Kernel* any) {
+  for (const auto& records : {optimized::narrow_products, optimized::narrow_convolutions})
+    for (const optimized::NarrowRecord& r : records)
+      if (r.any == any) return &r;
+  return nullptr;
+}
+
+// The records that a program uses, on any machine.
+struct Uses {
+  std::set<const Kernel*> records;
+  std::set<const Kernel*> wide;  // of those: some call does not fit its NarrowRecord
+
+  const Kernel* smallest(const Kernel* k) const {
+    const optimized::NarrowRecord* r = narrow_record(k);
+    return r == nullptr || wide.contains(k) ? k : r->narrow;
+  }
+};
+
+// The literals of an instruction, and the layouts of its constants: NarrowRecord::fits reads no
+// more.
+struct KnownArguments {
+  std::vector<TensorRef> tensors;
+  std::vector<Slot> slots;
+
+  KnownArguments(const Program& program, const internal::MethodView& view,
+                 const format::Instruction& in)
+      : tensors(in.arguments_count()), slots(in.arguments_count()) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const format::Argument& a =
+          view.arguments[static_cast<index_t>(in.arguments_first()) + static_cast<index_t>(i)];
+      Slot& s = slots[i];
+      s.kind = static_cast<Kind>(a.kind()), s.size = a.count();
+      s.present = a.form() != format::ArgumentForm::absent;
+      if (a.kind() != format::ArgumentKind::tensor) {
+        if (a.form() == format::ArgumentForm::list)
+          s.integers = view.lists.data() + a.content();
+        else
+          s.integer = a.content();
+        continue;
+      }
+      s.tensor = &tensors[i];
+      if (a.form() != format::ArgumentForm::literal) continue;
+      const format::Value& v = view.values[static_cast<index_t>(a.content())];
+      if (v.storage() == format::Storage::constant)
+        tensors[i].layout = program.data().constants[v.storage_index()].layout;
+    }
+  }
+};
+
+void add_calls(const Program& program, Uses& uses) {
+  for (index_t m = 0; m < program.method_count(); ++m) {
+    const internal::MethodView view(*program.table().methods()->Get(static_cast<uint32_t>(m)));
+    for (const format::Instruction& in : view.instructions) {
+      if (in.kind() != format::InstructionKind::kernel) continue;
+      const Kernel* record = &program.kernel(in.target());
+      const optimized::NarrowRecord* narrow = narrow_record(record);
+      if (narrow != nullptr && !narrow->fits(KnownArguments(program, view, in).slots.data()))
+        uses.wide.insert(record);
+    }
+  }
+}
+
 // Adds the records that a machine with these CPU features uses for a program.
-void add_machine(const std::filesystem::path& path, KernelSet kernels, CpuFeatures cpu,
-                 std::set<const Kernel*>& records, LinkedProgram& linked) {
+void add_machine(const std::filesystem::path& path, KernelSet kernels, CpuFeatures cpu, Uses& uses,
+                 LinkedProgram& linked) {
   const inspect::ProgramFile file(path, kernels, cpu);
   const Program& program = file.program();
   const index_t count = internal::count_of(program.table().kernels());
-  for (index_t i = 0; i < count; ++i) records.insert(&program.kernel(i));
+  for (index_t i = 0; i < count; ++i) uses.records.insert(&program.kernel(i));
+  add_calls(program, uses);
   const internal::ProgramView& view = program.data().view;
   for (index_t i = 0; i < view.constants.size(); ++i) {
     const internal::ConstantView c = view.constant(static_cast<uint64_t>(i));
@@ -93,11 +157,15 @@ LinkedProgram linked_program(const std::filesystem::path& path, const std::strin
   if (!name.empty() && linked.name != name)
     throw ExportError("--name " + name + " cannot begin a C++ name; " + linked.name + " can");
   const std::vector<const Kernel*> set = target.kernels();
-  std::set<const Kernel*> records;
+  Uses uses;
   for (const CpuFeatures cpu : machines(set))
-    add_machine(path, set, cpu | target.has, records, linked);
-  std::ranges::copy_if(set, std::back_inserter(linked.kernels),
-                       [&](const Kernel* k) { return records.contains(k); });
+    add_machine(path, set, cpu | target.has, uses, linked);
+  for (const Kernel* k : set) {
+    if (!uses.records.contains(k)) continue;
+    const Kernel* smallest = uses.smallest(k);  // two levels may have the same one
+    if (std::ranges::find(linked.kernels, smallest) == linked.kernels.end())
+      linked.kernels.push_back(smallest);
+  }
   if (linked.kernels.empty())
     throw ExportError(path.string() +
                       ": the program uses no kernels, so there is no table to write");

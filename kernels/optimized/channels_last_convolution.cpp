@@ -6,6 +6,7 @@
 #include "taper/kernels/optimized/cut.h"
 #include "taper/kernels/optimized/gemm.h"
 #include "taper/kernels/optimized/image_finish.h"
+#include "taper/kernels/optimized/narrow_records.h"
 #include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/portable/channels_last.h"
 #include "taper/kernels/portable/widened.h"
@@ -317,10 +318,16 @@ void pack_weights(const Microkernels& kernels, const Plan& p, In weight, float* 
 
 // ---- the records ----
 
-template <CpuLevel level>
+// `plain`: the program has no other operators than is_plain takes.
+template <CpuLevel level, bool plain = false>
 Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints stride,
               Ints padding, Ints dilation, int64_t groups, ViewList<const float>, Ints program,
               Span<const double> constants, portable::Pixels out) {
+  if (plain && !portable::fused::is_plain(program))
+    return context.fail(Error::not_supported,
+                        TAPER_TEXT("this table of kernels runs only clamps and sums behind a "
+                                   "convolution; write it again with taper export --kernels, from "
+                                   "this program"));
   const Correlation c = portable::image_correlation(input.shape(), out.shape(), weight.shape(),
                                                     stride, padding, dilation, groups);
   if (!portable::is_countable(c))
@@ -335,7 +342,7 @@ Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints
   return portable::take_pixel_step(context, out, plan.to_pixel);
 }
 
-template <CpuLevel level>
+template <CpuLevel level, bool plain = false>
 Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bias, Ints, Ints, Ints,
           int64_t, ViewList<const float> others, Ints program, Span<const double> constants,
           portable::Pixels out) {
@@ -346,10 +353,10 @@ Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bia
                 input.data(),
                 weight.data(),
                 nullptr,
-                image_finish<level>(bias, others, program, constants, out, plan.to_pixel),
+                image_finish<level, plain>(bias, others, program, constants, out, plan.to_pixel),
                 out.data()};
   if (plan.packs) {
-    pack_weights(microkernels<level>(), plan, weight, reinterpret_cast<float*>(scratch),
+    pack_weights(packing_microkernels<level>(), plan, weight, reinterpret_cast<float*>(scratch),
                  context.threads);
     v.weight = reinterpret_cast<const float*>(scratch);
   }
@@ -380,5 +387,34 @@ constexpr portable::WidenedPackings<1> packings{
 }  // namespace
 
 TAPER_PACKING_KERNEL_LEVELS(taper_convolution, prepare, run, packings)
+
+// ---- records for programs that are plain ----
+
+#define TAPER_PLAIN_RECORD(name, level)                                                       \
+  extern const Kernel name;                                                                   \
+  constexpr Kernel name = make_kernel<ops::taper_convolution, prepare<CpuLevel::level, true>, \
+                                      run<CpuLevel::level, true>>(                            \
+      #name, features_of(CpuLevel::level), packings<CpuLevel::level>);
+TAPER_PLAIN_RECORD(taper_convolution_f32_plain, portable)
+#if TAPER_X86_LEVELS
+TAPER_PLAIN_RECORD(taper_convolution_f32_avx2_plain, avx2)
+TAPER_PLAIN_RECORD(taper_convolution_f32_avx512_plain, avx512)
+#endif
+
+namespace {
+bool is_plain(const Slot* arguments) {
+  constexpr int program = 8;
+  return portable::fused::is_plain({arguments[program].integers, arguments[program].size});
+}
+constexpr NarrowRecord plain_records[] = {
+    {&taper_convolution_f32, &taper_convolution_f32_plain, is_plain},
+#if TAPER_X86_LEVELS
+    {&taper_convolution_f32_avx2, &taper_convolution_f32_avx2_plain, is_plain},
+    {&taper_convolution_f32_avx512, &taper_convolution_f32_avx512_plain, is_plain},
+#endif
+};
+constexpr Span<const NarrowRecord> all_plain_records(plain_records);
+}  // namespace
+const Span<const NarrowRecord> narrow_convolutions = all_plain_records;
 
 }  // namespace taper::optimized

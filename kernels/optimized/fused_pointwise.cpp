@@ -11,7 +11,9 @@ namespace taper::optimized {
   TAPER_WIDE_KERNEL(taper_pointwise, f32, level, portable::fused::prepare,                 \
                     portable::fused::run<LoopsAt<CpuLevel::level>, portable::math::Fused>) \
   const portable::fused::RunProgram run_##level##_program =                                \
-      portable::fused::run_program<LoopsAt<CpuLevel::level>, portable::math::Fused>;
+      portable::fused::run_program<LoopsAt<CpuLevel::level>, portable::math::Fused>;       \
+  const portable::fused::RunProgram run_##level##_plain_program =                          \
+      portable::fused::run_program<LoopsAt<CpuLevel::level>, portable::fused::PlainProgram>;
 TAPER_WIDE(avx2)
 TAPER_WIDE(avx512)
 

@@ -30,7 +30,7 @@ inline bool runs_program(Span<const int64_t> program, Span<const double> constan
   return !program.empty() && !bounds_of(program, constants).present;
 }
 
-template <CpuLevel level>
+template <CpuLevel level, bool plain = false>
 ImageFinish image_finish(Maybe<View<const float>> bias, ViewList<const float> others,
                          Span<const int64_t> program, Span<const double> constants,
                          portable::Pixels out, index_t to_pixel) {
@@ -40,7 +40,7 @@ ImageFinish image_finish(Maybe<View<const float>> bias, ViewList<const float> ot
     f.in_registers.is_bounded = true;
     f.in_registers.low = bounds.low, f.in_registers.high = bounds.high;
   } else if (!program.empty()) {
-    f.run_program = program_runner<level>();
+    f.run_program = program_runner<level, plain>();
     f.program = portable::program_over(program, constants, others, out, to_pixel);
   }
   return f;

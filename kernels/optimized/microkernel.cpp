@@ -246,6 +246,23 @@ constexpr Microkernels make_table(std::index_sequence<r...>) {
 }
 constexpr Microkernels table = make_table(std::make_index_sequence<most_rows>());
 
+constexpr Microkernels without_dense_tiles(Microkernels m) {
+  for (int r = 0; r < most_rows; ++r)
+    for (int v = 0; v < most_vectors; ++v) m.tile[r][v] = nullptr, m.tile_in_place[r][v] = nullptr;
+  for (int r = 0; r < Microkernels::most_rows_of_long; ++r)
+    m.long_tile[r].tile = nullptr, m.row_tile[r] = nullptr;
+  return m;
+}
+constexpr Microkernels without_panel_tiles(Microkernels m) {
+  for (int r = 0; r < Microkernels::most_rows; ++r)
+    for (int v = 0; v < Microkernels::most_panel_vectors; ++v) m.panel_tile[r][v] = nullptr;
+  for (int r = 0; r < Microkernels::most_rows_of_long; ++r) m.long_panel_tile[r].tile = nullptr;
+  m.narrow = nullptr, m.finish = nullptr, m.sum = nullptr;
+  return m;
+}
+constexpr Microkernels panel_table = without_dense_tiles(table),
+                       packing_table = without_panel_tiles(panel_table);
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace taper::optimized
@@ -254,5 +271,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace taper::optimized {
 TAPER_DEFINE_LEVEL_TABLES(Microkernels, microkernels, table)
+TAPER_DEFINE_LEVEL_TABLES(Microkernels, panel_microkernels, panel_table)
+TAPER_DEFINE_LEVEL_TABLES(Microkernels, packing_microkernels, packing_table)
 }  // namespace taper::optimized
 #endif

@@ -1,6 +1,7 @@
 // The innermost loops of matrix products and convolutions, once for each CPU level. A program links
-// whole tables. So loops that only some kernels call have tables of their own: small_row_tiles.h,
-// half_panel_tiles.h and image_tiles.h.
+// whole tables. So kernels that need a few of the loops name a smaller table, and loops that only
+// some kernels call have tables of their own: small_row_tiles.h, half_panel_tiles.h and
+// image_tiles.h.
 #pragma once
 #include "taper/kernels/optimized/levels.h"
 
@@ -101,6 +102,11 @@ struct Microkernels {
   int panel_columns() const { return lanes * panel_vectors; }
 };
 
+/// All of them.
 TAPER_DECLARE_LEVEL_TABLES(Microkernels, microkernels)
+/// Those for a packed b, and no other tiles: the linker keeps what a table names.
+TAPER_DECLARE_LEVEL_TABLES(Microkernels, panel_microkernels)
+/// Only `pack`.
+TAPER_DECLARE_LEVEL_TABLES(Microkernels, packing_microkernels)
 
 }  // namespace taper::optimized

@@ -74,11 +74,11 @@ void pack_bf16_panels(const TensorRef& source, void* packed);
 /// The same for a Packing.
 template <CpuLevel level>
 void pack_first(const TensorRef& source, void* packed) {
-  pack_panels_of_first(source, microkernels<level>(), small_floats<level>, packed);
+  pack_panels_of_first(source, packing_microkernels<level>(), small_floats<level>, packed);
 }
 template <CpuLevel level>
 void pack_last(const TensorRef& source, void* packed) {
-  pack_panels_of_last(source, microkernels<level>(), small_floats<level>, packed);
+  pack_panels_of_last(source, packing_microkernels<level>(), small_floats<level>, packed);
 }
 
 }  // namespace taper::optimized

@@ -25,10 +25,22 @@ struct Between {
   }
 };
 
-/// Runs one instruction on n elements. `parameter` is the last operand of operators that take a
-/// number.
-template <class Loops, class M>
-void run_step(PointwiseOp op, double parameter, index_t n, const Rows* in, float* out) {
+/// The arithmetic of residual blocks: a small part of what all operators take.
+constexpr bool is_plain(PointwiseOp op) {
+  return op == PointwiseOp::add || op == PointwiseOp::sub || op == PointwiseOp::mul ||
+         op == PointwiseOp::relu || op == PointwiseOp::hardtanh;
+}
+constexpr bool is_plain(Span<const int64_t> program) {
+  for (index_t i = 0; i < program.size() / pointwise_width; ++i)
+    if (!is_plain(pointwise_instruction(program, i).op)) return false;
+  return true;
+}
+
+/// How instructions multiply and add in a program that `is_plain`: they have no formulas.
+struct PlainProgram {};
+
+template <class Loops>
+void run_plain_step(PointwiseOp op, index_t n, const Rows* in, float* out) {
   switch (op) {
     case PointwiseOp::add:
       return step<Loops, Add<float>, float, float>(Add<float>(1), n, in, out);
@@ -36,6 +48,26 @@ void run_step(PointwiseOp op, double parameter, index_t n, const Rows* in, float
       return step<Loops, Sub<float>, float, float>(Sub<float>(1), n, in, out);
     case PointwiseOp::mul:
       return step<Loops, Mul<float>, float, float>({}, n, in, out);
+    case PointwiseOp::relu:
+      return step<Loops, Relu<float>, float>({}, n, in, out);
+    case PointwiseOp::hardtanh:
+      return step<Loops, Between, float, float, float>({}, n, in, out);
+    default:
+      break;
+  }
+}
+
+/// Runs one instruction on n elements. `parameter` is the last operand of operators that take a
+/// number.
+template <class Loops, class M>
+void run_step(PointwiseOp op, double parameter, index_t n, const Rows* in, float* out) {
+  switch (op) {
+    case PointwiseOp::add:
+    case PointwiseOp::sub:
+    case PointwiseOp::mul:
+    case PointwiseOp::relu:
+    case PointwiseOp::hardtanh:
+      return run_plain_step<Loops>(op, n, in, out);
     case PointwiseOp::div:
       return step<Loops, Div<float>, float, float>({}, n, in, out);
     case PointwiseOp::maximum:
@@ -46,8 +78,6 @@ void run_step(PointwiseOp op, double parameter, index_t n, const Rows* in, float
       return step<Loops, Neg<float>, float>({}, n, in, out);
     case PointwiseOp::abs:
       return step<Loops, Abs<float>, float>({}, n, in, out);
-    case PointwiseOp::relu:
-      return step<Loops, Relu<float>, float>({}, n, in, out);
     case PointwiseOp::sqrt:
       return step<Loops, Sqrt<float>, float>({}, n, in, out);
     case PointwiseOp::rsqrt:
@@ -87,8 +117,6 @@ void run_step(PointwiseOp op, double parameter, index_t n, const Rows* in, float
     case PointwiseOp::gelu_tanh_backward:
       return step<Loops, GeluBackward<float, M>, float, float>(GeluBackward<float, M>("tanh"), n,
                                                                in, out);
-    case PointwiseOp::hardtanh:
-      return step<Loops, Between, float, float, float>({}, n, in, out);
     case PointwiseOp::leaky_relu:
       return step<Loops, LeakyRelu<float>, float>(LeakyRelu<float>(parameter), n, in, out);
     case PointwiseOp::hardswish:
@@ -146,8 +174,11 @@ void run_program(Span<const int64_t> program, Span<const double> constants,
           in[k].data = numbers[k];
         }
       }
-      run_step<Loops, M>(step.op, parameter, n, in,
-                         i + 1 == steps ? out + at : registers[step.destination]);
+      float* const to = i + 1 == steps ? out + at : registers[step.destination];
+      if constexpr (std::is_same_v<M, PlainProgram>)
+        run_plain_step<Loops>(step.op, n, in, to);
+      else
+        run_step<Loops, M>(step.op, parameter, n, in, to);
     }
   }
 }
@@ -170,7 +201,7 @@ Error run(Context& context, const InPlace&, ViewList<const float> inputs,
 /// `run_program` at one level, compiled once.
 using RunProgram = void (*)(Span<const int64_t> program, Span<const double> constants,
                             const ProgramInputs& inputs, index_t begin, index_t end, float* out);
-extern const RunProgram run_portable_program;
+extern const RunProgram run_portable_program, run_portable_plain_program;
 
 /// A program behind an operator that gives an image with channels last. It reads what the operator
 /// has stored, and overwrites it.

@@ -512,6 +512,33 @@ TEST(taper_export, writes_a_table_of_exactly_the_kernels_needed) {
   EXPECT_THAT(content(header), HasSubstr("classifier_forward_bytes = "));
 }
 
+// Narrow weights stay dense: a panel of sixteen would be mostly zeros.
+TEST(taper_export, names_records_of_packed_weights_alone_where_all_are_packed) {
+  const auto table_of = [](const std::vector<int>& features) {
+    std::string graph = "graph forward\ninput \"x\" = %x: f32[4, 32]\n", rest;
+    ir::Payloads payloads;
+    for (const int n : features) {
+      const std::string sizes = "f32[" + std::to_string(n), name = "w" + std::to_string(n);
+      const auto w =
+          ir::Payload::from<float>(std::vector<float>(static_cast<size_t>(n) * 32, 1), {n, 32});
+      payloads[ir::digest(*w)] = w;
+      graph +=
+          "constant \"" + name + "\" = %" + name + ": " + sizes + ", 32] " + ir::digest(*w) + "\n";
+      rest += "%y" + name + ": f32[4, " + std::to_string(n) + "] = linear(%x, %" + name +
+              ", none)\noutput \"" + name + "\" = %y" + name + "\n";
+    }
+    const auto program = tests::write_program("linear.taper", {graph + rest}, payloads);
+    const std::string kernels = scratch_file("kernels.cpp").string();
+    const Outcome o = taper_command("export", program.string(), "--kernels", kernels);
+    EXPECT_EQ(o.code, success) << o.err;
+    return content(kernels);
+  };
+  EXPECT_THAT(table_of({32, 16}), HasSubstr("&taper::optimized::linear_f32_panels,"));
+  EXPECT_THAT(table_of({32, 16}), Not(HasSubstr("&taper::optimized::linear_f32,")));
+  EXPECT_THAT(table_of({32, 3}), HasSubstr("&taper::optimized::linear_f32,"));
+  EXPECT_THAT(table_of({32, 3}), Not(HasSubstr("_panels,")));
+}
+
 TEST(taper_export, takes_a_name_that_c_plus_plus_takes) {
   const std::string program = tests::classifier().string(), header = scratch_file("h.h").string();
   for (const char* name : {"9net", "my net", "a;b", "größe"}) {

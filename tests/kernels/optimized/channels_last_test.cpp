@@ -2,6 +2,7 @@
 #include <cstring>
 #include <optional>
 
+#include "taper/kernels/optimized/narrow_records.h"
 #include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/pointwise_program.h"
 #include "taper/kernels/portable/portable.h"
@@ -169,6 +170,23 @@ TEST(taper_convolution, has_the_bits_of_convolution_in_its_portable_record) {
   expect_twin_bits(*portable_record(ops::taper_convolution), *portable_record(ops::convolution));
 }
 
+Error prepare_channels_last(const Kernel& kernel, const Case& c, const Array& x, const Array& w,
+                            const Program& program, ErrorInfo& info) {
+  const std::vector<index_t> s = sizes_of(c);
+  const Array out({s[0], s[2], s[3], s[1]});
+  Slot others{}, constants{};
+  others.kind = Kind::tensor, others.present = true;
+  constants.kind = Kind::real, constants.present = true;
+  const std::vector<Slot> slots{slot(x),        slot(w),         absent(),
+                                slot(c.stride), slot(c.padding), slot(c.dilation),
+                                slot(c.groups), others,          slot(program.steps),
+                                constants,      slot(out)};
+  alignas(8) std::byte plan[max_plan_bytes];
+  Context context;
+  context.info = &info;
+  return kernel.prepare(context, plan, slots.data());
+}
+
 // A program behind the convolution has the bits of taper::pointwise over its result.
 void expect_program_bits(const Kernel& kernel, const Kernel& pointwise) {
   ThreadPool pool(3);
@@ -204,6 +222,36 @@ void expect_program_bits(const Kernel& kernel, const Kernel& pointwise) {
       EXPECT_TRUE(same_bits(channels_last(kernel, c, x, w.ref(), &bias, p, pool.threads()), want))
           << kernel.name << " with threads";
     }
+  }
+}
+
+TEST(narrow_convolutions, run_plain_programs_with_the_same_bits_and_refuse_others) {
+  const Case& c = cases[0];
+  const Array x = turned(Array::random(c.input, 1)), w = Array::random(c.weight, 2),
+              bias = Array::random({c.weight[0]}, 3),
+              residual = turned(Array::random(sizes_of(c), 4));
+  const Program plain[] = {
+      {{}, {}, {}},
+      {{8, 0, 0, 0, 0}, {}, {}},                                              // relu
+      {{28, 0, 0, -1, -2}, {0.5, -0.25}, {}},                                 // hardtanh
+      {{1, 0, 0, 1, 0, 2, 1, 2, 0, 0, 0, 0, 3, 1, 0}, {}, {residual.ref()}},  // r = x - y; r + r x
+  };
+  const Program sigmoid{{17, 0, 0, 0, 0}, {}, {}};
+  for (const NarrowRecord& r : narrow_convolutions) {
+    if (!cpu_features().has(r.any->needs)) continue;
+    for (const Program& p : plain)
+      EXPECT_TRUE(same_bits(channels_last(*r.narrow, c, x, w.ref(), &bias, p),
+                            channels_last(*r.any, c, x, w.ref(), &bias, p)))
+          << r.narrow->name;
+
+    Slot slots[12] = {};
+    slots[8] = slot(plain[3].steps);
+    EXPECT_TRUE(r.fits(slots)) << r.any->name;
+    slots[8] = slot(sigmoid.steps);
+    EXPECT_FALSE(r.fits(slots)) << r.any->name;
+    ErrorInfo info;
+    EXPECT_EQ(prepare_channels_last(*r.narrow, c, x, w, sigmoid, info), Error::not_supported);
+    EXPECT_NE(std::strstr(info.message, "taper export --kernels"), nullptr) << r.narrow->name;
   }
 }
 

@@ -1,6 +1,7 @@
 // Weights that were packed once: the same bits as from dense ones, with less scratch.
 #include <cstring>
 
+#include "taper/kernels/optimized/narrow_records.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
@@ -234,6 +235,42 @@ TEST(products, of_packed_weights_take_rows_of_any_strides) {
       call(*k, {slot(x), slot(packed.ref()), slot(got)});
       EXPECT_EQ(want.values(), got.values()) << k->name;
     }
+}
+
+TEST(narrow_products, have_the_bits_of_the_record_that_reads_all_layouts) {
+  for (const NarrowRecord& r : narrow_products) {
+    if (!cpu_features().has(r.any->needs)) continue;
+    const Kernel& k = *r.narrow;
+    EXPECT_EQ(k.op, r.any->op);
+    const bool across = k.op == &ops::linear;
+    constexpr index_t n = 213, depth = 300;
+    const Array w = across ? Array::random({n, depth}, 1) : Array::random({depth, n}, 1),
+                bias = Array::random({n}, 2);
+    const Packed packed(k.packings[0], *w.ref());
+    for (const index_t m : {1, 2, 3, 4, 5, 12, 65}) {
+      const Array x = Array::random({m, depth}, 3);
+      Array want({m, n}, 77), got({m, n}, 78);
+      const std::vector<Slot> slots = arguments(k, x, packed.ref(), bias, got);
+      EXPECT_TRUE(r.fits(slots.data())) << k.name;
+      call(*r.any, arguments(k, x, packed.ref(), bias, want));
+      call(k, slots);
+      EXPECT_TRUE(same_bits(want, got)) << k.name << " of " << m << " rows";
+    }
+  }
+}
+
+TEST(narrow_products, refuse_weights_that_are_not_packed) {
+  const Array x({4, 32}), w({32, 32}), bias({32}), out({4, 32});
+  for (const NarrowRecord& r : narrow_products) {
+    const std::vector<Slot> slots = arguments(*r.any, x, w.ref(), bias, out);
+    EXPECT_FALSE(r.fits(slots.data())) << r.any->name;
+    alignas(8) std::byte plan[max_plan_bytes];
+    ErrorInfo info;
+    Context context;
+    context.info = &info;
+    EXPECT_EQ(r.narrow->prepare(context, plan, slots.data()), Error::not_supported);
+    EXPECT_NE(std::strstr(info.message, "taper export --kernels"), nullptr) << r.narrow->name;
+  }
 }
 
 struct Filters {

@@ -1,0 +1,21 @@
+// Records that run some of the calls of another record, with the same bits, and link less code.
+// Only tables that `taper export --kernels` writes name them: for a program that needs no more.
+#pragma once
+#include "taper/kernels/kernel.h"
+
+namespace taper::optimized {
+
+struct NarrowRecord {
+  const Kernel* any;
+  const Kernel* narrow;
+  /// Whether `narrow` runs a call of `any`. Of the arguments, the layouts of constants and the
+  /// literals count. A call that does not fit fails in `prepare`.
+  bool (*fits)(const Slot* arguments);
+};
+
+/// Products whose weights are all in panels of f32.
+extern const Span<const NarrowRecord> narrow_products;
+/// Convolutions behind which the arithmetic of residual blocks stands, and no elementary function.
+extern const Span<const NarrowRecord> narrow_convolutions;
+
+}  // namespace taper::optimized
