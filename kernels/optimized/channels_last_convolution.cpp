@@ -390,11 +390,9 @@ TAPER_PACKING_KERNEL_LEVELS(taper_convolution, prepare, run, packings)
 
 // ---- records for programs that are plain ----
 
-#define TAPER_PLAIN_RECORD(name, level)                                                       \
-  extern const Kernel name;                                                                   \
-  constexpr Kernel name = make_kernel<ops::taper_convolution, prepare<CpuLevel::level, true>, \
-                                      run<CpuLevel::level, true>>(                            \
-      #name, features_of(CpuLevel::level), packings<CpuLevel::level>);
+#define TAPER_PLAIN_RECORD(name, level)                                                    \
+  TAPER_NARROW_RECORD(taper_convolution, name, CpuLevel::level, packings<CpuLevel::level>, \
+                      (prepare<CpuLevel::level, true>), (run<CpuLevel::level, true>))
 TAPER_PLAIN_RECORD(taper_convolution_f32_plain, portable)
 #if TAPER_X86_LEVELS
 TAPER_PLAIN_RECORD(taper_convolution_f32_avx2_plain, avx2)

@@ -206,11 +206,10 @@ template <Layout panels>
 constexpr Packing reads_panels_of_mat2[] = {portable::reads_from<2>(Layout::dense, panels)};
 }  // namespace
 
-#define TAPER_PANEL_RECORD(op, name, level, packings, prepare, run)                             \
-  extern const Kernel name;                                                                     \
-  constexpr Kernel name = make_kernel<ops::op, Products<CpuLevel::level, float, true>::prepare, \
-                                      Products<CpuLevel::level, float, true>::run>(             \
-      #name, features_of(CpuLevel::level), packings);
+#define TAPER_PANEL_RECORD(op, name, level, packings, prepare, run)      \
+  TAPER_NARROW_RECORD(op, name, CpuLevel::level, packings,               \
+                      (Products<CpuLevel::level, float, true>::prepare), \
+                      (Products<CpuLevel::level, float, true>::run))
 #if TAPER_X86_LEVELS
 #define TAPER_PANEL_RECORDS(op, ...)                              \
   TAPER_PANEL_RECORD(op, op##_f32_panels, portable, __VA_ARGS__)  \

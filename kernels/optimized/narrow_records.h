@@ -18,4 +18,11 @@ extern const Span<const NarrowRecord> narrow_products;
 /// Convolutions behind which the arithmetic of residual blocks stands, and no elementary function.
 extern const Span<const NarrowRecord> narrow_convolutions;
 
+/// Defines a narrow record. Its name is that of the record whose calls it runs, and _panels or
+/// _plain: these are in no list of records.
+#define TAPER_NARROW_RECORD(op, name, level, packings, prepare, run) \
+  extern const ::taper::Kernel name;                                 \
+  constexpr ::taper::Kernel name =                                   \
+      ::taper::make_kernel<::taper::ops::op, prepare, run>(#name, features_of(level), packings);
+
 }  // namespace taper::optimized
