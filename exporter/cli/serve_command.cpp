@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/cli/answer.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/embedding_model.h"

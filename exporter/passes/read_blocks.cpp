@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/call.h"
 #include "taper/exporter/ir/interpreter.h"

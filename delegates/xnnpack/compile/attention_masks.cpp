@@ -9,6 +9,7 @@
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/rounding.h"
 #include "taper/exporter/eager/ops/view.h"
 
 namespace taper::delegates::xnnpack {
