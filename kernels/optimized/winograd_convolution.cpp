@@ -97,7 +97,7 @@ void multiply(const Winograd& v, const float* const* tile, index_t count, index_
   const WinogradPanels panels = p.panels(v.weight);
   const index_t vectors = ceil_div(columns, v.tiles.lanes),
                 pieces = ceil_div(count, v.tiles.pixels[vectors - 1]);
-  PixelSums s;
+  PixelSums s{};
   s.columns = vectors * v.tiles.lanes;
   s.offsets = nullptr, s.finish = nullptr;
   s.vector_step = v.tiles.lanes == panel_width ? panels.panel_floats() : v.tiles.lanes;
@@ -108,7 +108,16 @@ void multiply(const Winograd& v, const float* const* tile, index_t count, index_
       s.first = place * p.chunk * p.tile_floats + k;
       s.weight = panels.at(place, channel, k);
       s.adds = k > 0;
+      // the next weights come from memory while the tiles of these are computed
+      const bool is_last = k + gemm_depth_block >= p.inputs;
+      const index_t next_k = is_last ? 0 : k + gemm_depth_block;
+      const int next_place = is_last ? place + 1 : place;
+      const bool has_next = next_place < winograd_places;
+      const PrefetchOfPanels prefetch(has_next ? panels.at(next_place, channel, next_k) : s.weight,
+                                      has_next ? smaller(gemm_depth_block, p.inputs - next_k) : 0,
+                                      s.depth, pieces);
       for (index_t i = 0; i < pieces; ++i) {
+        s.next = prefetch.of_tile(i);
         const index_t from = part_begin(count, pieces, i), to = part_begin(count, pieces, i + 1);
         s.to = sums + from * s.to_pixel;
         v.tiles.tile[to - from - 1][vectors - 1](s, tile + from);
