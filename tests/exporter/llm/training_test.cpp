@@ -402,8 +402,9 @@ TEST(smollm2, has_the_recorded_perplexity_and_trains_in_little_memory) {
   const Model m = load(smollm2(), {.trained = adapter});
   const io::Bytes text = io::read_file(data);
   std::vector<int64_t> ids;
-  for (const TokenId id : read_tokenizer(smollm2()).encode(
-           {reinterpret_cast<const char*>(text.data()), 8192}, {.add_special_tokens = false}))
+  for (const TokenId id :
+       read_tokenizer(smollm2()).encode({reinterpret_cast<const char*>(text.data()), text.size()},
+                                        {.add_special_tokens = false}))
     ids.push_back(id);
   ASSERT_GE(ids.size(), 512u);
   ids.resize(512);
