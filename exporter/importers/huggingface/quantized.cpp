@@ -65,7 +65,10 @@ std::map<std::string, QuantizedWeight> take_quantized(const nlohmann::json& conf
   auto at = config.find("quantization_config");
   if (at == config.end())  // compressed-tensors wrote this for a while
     at = config.find("compression_config");
-  if (at == config.end() || !at->is_object()) return {};
+  if (at == config.end() || at->is_null()) return {};
+  if (!at->is_object())
+    throw ExportError("config: " + at.key() + " must be an object, it is " +
+                      at->dump().substr(0, 60));
   const auto method = at->find("quant_method");
   const std::string name =
       method != at->end() && method->is_string() ? method->get<std::string>() : "";

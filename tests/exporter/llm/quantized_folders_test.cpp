@@ -126,6 +126,8 @@ TEST(quantized_folders, say_which_methods_are_read) {
   EXPECT_THAT(refusal("gptq", with_method("bitsandbytes")),
               testing::AllOf(HasSubstr("quantized by \"bitsandbytes\" are not read; mxfp4, fp8"),
                              HasSubstr("--recipe int4-g32")));
+  EXPECT_THAT(refusal("gptq", [](json& q, io::SafeTensors&) { q = 7; }),
+              HasSubstr("quantization_config must be an object, it is 7"));
   EXPECT_THAT(refusal("awq", [](json& q, io::SafeTensors&) { q["version"] = "gemv"; }),
               HasSubstr("of AWQ, the version \"gemm\" is read"));
   EXPECT_THAT(refusal("gptq", [](json& q, io::SafeTensors&) { q["bits"] = 3; }),
