@@ -173,20 +173,35 @@ TEST_F(session_file, belongs_to_what_a_model_computes_and_not_to_its_files) {
   EXPECT_EQ(with_config([](Json& c) { c["transformers_version"] = "6"; }), Error::ok);
 }
 
+/// A session of a model, and what restoring it says when the model's config.json was changed.
+class OfChangedModel {
+ public:
+  OfChangedModel(const char* model, const std::string& path)
+      : folder_(folder_of(model)), path_(path) {
+    Sequence sequence = Sequence::create(loaded(folder_, 1, 40)).value();
+    append(sequence, prompt(0, 20));
+    EXPECT_EQ(sequence.save(path_), Error::ok);
+  }
+  const nlohmann::json& config() const { return told_; }
+  /// `rows` and `context`: what the changed model is loaded for.
+  template <class Change>
+  Error error_of(int rows, int context, const Change& change) const {
+    nlohmann::json config = told_;
+    change(config);
+    std::ofstream(file_) << config;
+    return Sequence::create(loaded(folder_, rows, context)).value().restore(path_);
+  }
+
+ private:
+  const std::string folder_, path_;
+  const std::filesystem::path file_ = std::filesystem::path(folder_) / "config.json";
+  const nlohmann::json told_ = nlohmann::json::parse(std::ifstream(file_));
+};
+
 TEST_F(session_file, belongs_to_the_windows_and_the_experts_of_a_model) {
   using Json = nlohmann::json;
-  const std::string folder = folder_of("gpt_oss");
-  const std::filesystem::path file = std::filesystem::path(folder) / "config.json";
-  const auto told = Json::parse(std::ifstream(file));
-  Sequence sequence = Sequence::create(loaded(folder, 1, 40)).value();
-  append(sequence, prompt(0, 20));
-  ASSERT_EQ(sequence.save(path_), Error::ok);
-  const auto error_of = [&](auto change) {
-    Json config = told;
-    change(config);
-    std::ofstream(file) << config;
-    return Sequence::create(loaded(folder, 3, 60)).value().restore(path_);
-  };
+  const OfChangedModel model("gpt_oss", path_);
+  const auto error_of = [&](auto change) { return model.error_of(3, 60, change); };
   EXPECT_EQ(error_of([](Json&) {}), Error::ok);
   EXPECT_EQ(error_of([](Json& c) { c["sliding_window"] = 5; }), Error::invalid_argument);
   EXPECT_EQ(error_of([](Json& c) { c["num_experts_per_tok"] = 3; }), Error::invalid_argument);
@@ -196,20 +211,11 @@ TEST_F(session_file, belongs_to_the_windows_and_the_experts_of_a_model) {
 
 /// The windows of Llama 4 jump.
 TEST_F(session_file, belongs_to_the_length_of_chunks_of_attention) {
-  using Json = nlohmann::json;
-  const std::string folder = folder_of("llama4_text");
-  const std::filesystem::path file = std::filesystem::path(folder) / "config.json";
-  const auto told = Json::parse(std::ifstream(file));
-  Sequence sequence = Sequence::create(loaded(folder, 1, 40)).value();
-  append(sequence, prompt(0, 20));
-  ASSERT_EQ(sequence.save(path_), Error::ok);
+  const OfChangedModel model("llama4_text", path_);
   const auto error_of = [&](int chunk) {
-    Json config = told;
-    config["attention_chunk_size"] = chunk;
-    std::ofstream(file) << config;
-    return Sequence::create(loaded(folder, 1, 40)).value().restore(path_);
+    return model.error_of(1, 40, [&](nlohmann::json& c) { c["attention_chunk_size"] = chunk; });
   };
-  EXPECT_EQ(told["attention_chunk_size"], 16);
+  EXPECT_EQ(model.config()["attention_chunk_size"], 16);
   EXPECT_EQ(error_of(16), Error::ok);
   EXPECT_EQ(error_of(8), Error::invalid_argument);
   EXPECT_EQ(error_of(17), Error::invalid_argument);
