@@ -74,8 +74,8 @@ class BlockReaders {
     if (!reads(call.get<"weight">()) || reads(call.get<"input">()) || reads(call.get<"bias">()) ||
         w->type.rank != 2 || call.get<"input">()->type.dtype != DType::f32)
       return false;
-    const Operator& op = context_.exact ? ops::taper_block_linear : ops::taper_block_linear_q8;
-    replace(node, op, {call.get<"input">(), w, argument_of(call.get<"bias">())}, how());
+    const Operator& op = rounds_input(c) ? ops::taper_block_linear_q8 : ops::taper_block_linear;
+    replace(node, op, {call.get<"input">(), w, argument_of(call.get<"bias">())}, how(c));
     return true;
   }
 
@@ -89,10 +89,10 @@ class BlockReaders {
                              [&](const Node* p) { return multiplies_rows_of_groups(*p, turned); }))
       return false;
     const Operator& op =
-        context_.exact ? ops::taper_grouped_block_linear : ops::taper_grouped_block_linear_q8;
+        rounds_input(c) ? ops::taper_grouped_block_linear_q8 : ops::taper_grouped_block_linear;
     for (Node* product : products) {
       const ir::Call<ops::_grouped_mm> call(*product);
-      replace(product, op, {call.get<"self">(), c.value.get(), call.get<"offs">()}, how());
+      replace(product, op, {call.get<"self">(), c.value.get(), call.get<"offs">()}, how(c));
     }
     graph_.erase(transpose);
     return true;
@@ -116,9 +116,13 @@ class BlockReaders {
            call.get<"offs">() != nullptr;
   }
 
-  const char* how() const {
-    return context_.exact ? "it multiplies the elements of blocks"
-                          : "it rounds its input to 8 bits, and multiplies integers";
+  /// Nothing is gained by rounding where the elements of the weight are no integers.
+  bool rounds_input(const ir::Constant& c) const {
+    return !context_.exact && holds_integers(c.payload->layout);
+  }
+  const char* how(const ir::Constant& c) const {
+    return rounds_input(c) ? "it rounds its input to 8 bits, and multiplies integers"
+                           : "it multiplies the elements of blocks";
   }
 
   bool looks_up(Node* node, const ir::Constant& c) {

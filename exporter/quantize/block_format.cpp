@@ -12,23 +12,33 @@ namespace taper::quantize {
 namespace {
 
 constexpr BlockFormat format(Layout layout, int shared, int lowest, int highest, bool has_offset,
-                             bool has_small_scales) {
+                             Scales scales, const FloatLevels* levels = nullptr) {
   const BlockSize size = block_of(layout);
-  return {layout, size.elements, size.bytes, shared, lowest, highest, has_offset, has_small_scales};
+  return {layout, size.elements, size.bytes, shared, lowest, highest, has_offset, scales, levels};
+}
+constexpr BlockFormat mx_format(Layout layout, int highest, const FloatLevels& levels) {
+  return format(layout, 32, 0, highest, false, Scales::power_of_two, &levels);
 }
 // in the order of `names`
-constexpr BlockFormat formats[] = {format(Layout::q4_0, 32, -8, 7, false, false),
-                                   format(Layout::q4_1, 32, 0, 15, true, false),
-                                   format(Layout::q5_0, 32, -16, 15, false, false),
-                                   format(Layout::q5_1, 32, 0, 31, true, false),
-                                   format(Layout::q8_0, 32, -127, 127, false, false),
-                                   format(Layout::q2_k, 16, 0, 3, true, true),
-                                   format(Layout::q3_k, 16, -4, 3, false, true),
-                                   format(Layout::q4_k, 32, 0, 15, true, true),
-                                   format(Layout::q5_k, 32, 0, 31, true, true),
-                                   format(Layout::q6_k, 16, -32, 31, false, true)};
-constexpr const char* names[] = {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0",
-                                 "q2_k", "q3_k", "q4_k", "q5_k", "q6_k"};
+constexpr BlockFormat formats[] = {format(Layout::q4_0, 32, -8, 7, false, Scales::half),
+                                   format(Layout::q4_1, 32, 0, 15, true, Scales::half),
+                                   format(Layout::q5_0, 32, -16, 15, false, Scales::half),
+                                   format(Layout::q5_1, 32, 0, 31, true, Scales::half),
+                                   format(Layout::q8_0, 32, -127, 127, false, Scales::half),
+                                   format(Layout::q2_k, 16, 0, 3, true, Scales::small_integers),
+                                   format(Layout::q3_k, 16, -4, 3, false, Scales::small_integers),
+                                   format(Layout::q4_k, 32, 0, 15, true, Scales::small_integers),
+                                   format(Layout::q5_k, 32, 0, 31, true, Scales::small_integers),
+                                   format(Layout::q6_k, 16, -32, 31, false, Scales::small_integers),
+                                   format(Layout::nf4, 64, 0, 15, false, Scales::half, &nf4_levels),
+                                   mx_format(Layout::mxfp4, 7, doubled_e2m1_levels),
+                                   mx_format(Layout::mxfp6_e2m3, 31, e2m3_levels),
+                                   mx_format(Layout::mxfp6_e3m2, 31, e3m2_levels),
+                                   mx_format(Layout::mxfp8_e4m3, 126, e4m3_levels),
+                                   mx_format(Layout::mxfp8_e5m2, 123, e5m2_levels)};
+constexpr const char* names[] = {
+    "q4_0", "q4_1", "q5_0", "q5_1",  "q8_0",       "q2_k",       "q3_k",       "q4_k",
+    "q5_k", "q6_k", "nf4",  "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8_e4m3", "mxfp8_e5m2"};
 static_assert(std::size(formats) == std::size(names), "one for each format");
 
 void put_byte(std::byte* block, int at, int value) {
@@ -131,6 +141,14 @@ void write_q6_k(std::span<const BlockGrid> wanted, std::byte* block) {
   for (int i = 0; i < 16; ++i) put_byte(block, 192 + i, scale_of(s, wanted[i]));
 }
 
+/// The exponent of a power of two, from 2^-127 on. mxfp4 has doubled levels.
+void put_exponent(const BlockFormat& format, float scale, std::byte* block) {
+  constexpr int bias = 127;
+  const int doubled = format.layout == Layout::mxfp4 ? 1 : 0;
+  const int exponent = scale > 0 ? std::ilogb(scale) : -bias;
+  put_byte(block, 0, std::clamp(exponent + bias + doubled, 0, 2 * bias));
+}
+
 // ---- integers ----
 
 // Sixteen bytes hold elements 0 to 15 in their lower halves, and 16 to 31 in their upper halves.
@@ -143,6 +161,11 @@ void put_fifth_bits(std::span<const int8_t> values, int less, std::byte* bytes) 
   uint32_t high = 0;
   for (int k = 0; k < 32; ++k) high |= static_cast<uint32_t>((values[k] - less) >> 4 & 1) << k;
   std::memcpy(bytes, &high, sizeof high);
+}
+// Byte k of eight holds two bits of elements k, k + 8, k + 16 and k + 24.
+void put_high_bits_of_six(std::span<const int8_t> codes, std::byte* bytes) {
+  std::memset(bytes, 0, 8);
+  for (int k = 0; k < 32; ++k) add_bits(bytes, k % 8, (codes[k] >> 4 & 3) << k / 8 * 2);
 }
 // Bytes 32 i to 32 i + 31 hold two bits of four units of 32 elements.
 void put_two_bits(std::span<const int8_t> values, int less, int shift, std::byte* bytes) {
@@ -204,6 +227,8 @@ void write_grids(const BlockFormat& format, std::span<const BlockGrid> wanted, s
     case Layout::q6_k:
       return write_q6_k(wanted, block);
     default:
+      if (format.scales == Scales::power_of_two)
+        return put_exponent(format, wanted[0].scale, block);
       put_half(block, 0, wanted[0].scale);
       if (format.has_offset) put_half(block, 2, wanted[0].offset);
   }
@@ -211,6 +236,12 @@ void write_grids(const BlockFormat& format, std::span<const BlockGrid> wanted, s
 
 void read_grids(const BlockFormat& format, const std::byte* block, std::span<BlockGrid> grids) {
   const quantized::BlockMatrix one(block, format.layout, 1, format.elements);
+  if (!holds_integers(format.layout)) {  // one scale for all
+    quantized::FloatUnit unit;
+    one.decode(0, 0, unit);
+    grids[0] = {unit.scale, 0};
+    return;
+  }
   quantized::Unit unit;
   for (int g = 0; g < format.grids(); ++g) {
     const int first = g * format.shared;
@@ -242,6 +273,18 @@ void write_values(const BlockFormat& format, std::span<const int8_t> values, std
       return put_four_bits(values, block + 16);
     case Layout::q5_k:
       return put_one_bit(values, less, 4, block + 16), put_four_bits(values, block + 48);
+    case Layout::nf4:
+      return put_nibbles(values.first(32), less, block + 2),
+             put_nibbles(values.subspan(32), less, block + 18);
+    case Layout::mxfp4:
+      return put_nibbles(values, less, block + 1);
+    case Layout::mxfp6_e2m3:
+    case Layout::mxfp6_e3m2:
+      return put_nibbles(values, less, block + 1), put_high_bits_of_six(values, block + 17);
+    case Layout::mxfp8_e4m3:
+    case Layout::mxfp8_e5m2:
+      std::memcpy(block + 1, values.data(), 32);
+      return;
     default:  // q6_k
       return put_low_bits_of_six(values, block), put_two_bits(values, less, 4, block + 128);
   }

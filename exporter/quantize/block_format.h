@@ -6,13 +6,21 @@
 #include <span>
 #include <string>
 
+#include "taper/exporter/quantize/levels.h"
 #include "taper/runtime/core/layout.h"
 
 namespace taper::quantize {
 
-/// The numbers that an element may become: scale * q + offset, where q is an integer of the format.
+/// The numbers that an element may become: scale * q + offset, where q is an integer of the format,
+/// or one of its levels.
 struct BlockGrid {
   float scale = 0, offset = 0;
+};
+
+enum class Scales : uint8_t {
+  half,            ///< f16
+  small_integers,  ///< times one or two f16 of the block
+  power_of_two,    ///< an exponent
 };
 
 /// What a layout of blocks can hold.
@@ -20,10 +28,11 @@ struct BlockFormat {
   Layout layout;
   int elements;         ///< of a block
   int bytes;            ///< of a block
-  int shared;           ///< so many neighbours have one grid: 16 or 32
-  int lowest, highest;  ///< of the integers
+  int shared;           ///< so many neighbours have one grid
+  int lowest, highest;  ///< of the integers, or of the codes of positive levels
   bool has_offset;
-  bool has_small_scales;  ///< scales are small integers, times one or two f16 of the block
+  Scales scales;
+  const FloatLevels* levels;  ///< nullptr: codes are integers
 
   int grids() const { return elements / shared; }
 };
@@ -44,13 +53,15 @@ inline constexpr int most_elements = 256, most_grids = 16;
 void write_grids(const BlockFormat& format, std::span<const BlockGrid> wanted, std::byte* block);
 /// The grids of a block, exactly as kernels decode them.
 void read_grids(const BlockFormat& format, const std::byte* block, std::span<BlockGrid> grids);
-/// Writes the integers of a block: one for each element, in [lowest, highest].
+/// Writes the integers of a block: one for each element, in [lowest, highest]. Or the lowest eight
+/// bits of codes.
 void write_values(const BlockFormat& format, std::span<const int8_t> values, std::byte* block);
 
-/// The integer of a grid that is nearest to `w`.
+/// The integer of a grid that is nearest to `w`, or the code.
 inline int nearest(const BlockFormat& format, const BlockGrid& grid, float w) {
   if (grid.scale == 0) return 0;
   const float q = (w - grid.offset) / grid.scale;
+  if (format.levels != nullptr) return format.levels->nearest(q);
   const float bounded = q < static_cast<float>(format.lowest) ? static_cast<float>(format.lowest)
                         : q > static_cast<float>(format.highest)
                             ? static_cast<float>(format.highest)
@@ -58,8 +69,12 @@ inline int nearest(const BlockFormat& format, const BlockGrid& grid, float w) {
   constexpr float rounds = 12582912;  // 1.5 * 2^23: its sum with a small number is an integer
   return static_cast<int>(bounded + rounds - rounds);
 }
-inline float value_of(const BlockGrid& grid, int q) {
-  return grid.scale * static_cast<float>(q) + grid.offset;
+/// The integer or the level that a code stands for.
+inline float number_of(const BlockFormat& format, int code) {
+  return format.levels != nullptr ? format.levels->level(code) : static_cast<float>(code);
+}
+inline float value_of(const BlockFormat& format, const BlockGrid& grid, int code) {
+  return grid.scale * number_of(format, code) + grid.offset;
 }
 
 }  // namespace taper::quantize

@@ -9,7 +9,7 @@
 namespace taper::quantize {
 namespace {
 
-constexpr int64_t padded_block = 32;
+constexpr int longest_padded_block = 64;
 
 bool applies(const std::string& pattern, const Weight& w) {
   if ((pattern == "first" && w.is_first) || (pattern == "last" && w.is_last) ||
@@ -28,7 +28,7 @@ const BlockFormat* fitting(const Scheme& scheme, int64_t depth) {
 /// The first one whose blocks are so short that rows may be padded.
 const BlockFormat* fitting_with_zeros(const Scheme& scheme) {
   for (const Layout layout : scheme.layouts)
-    if (const BlockFormat* f = find_format(layout); f->elements == padded_block) return f;
+    if (const BlockFormat* f = find_format(layout); f->elements <= longest_padded_block) return f;
   return nullptr;
 }
 
@@ -72,7 +72,8 @@ ChosenFormat choose_format(const Scheme& scheme, const Weight& weight) {
   ChosenFormat chosen{fitting(scheme, weight.depth()), weight.depth(), ""};
   if (chosen.format == nullptr && !weight.is_looked_up()) {
     chosen.format = fitting_with_zeros(scheme);
-    chosen.depth = (weight.depth() + padded_block - 1) / padded_block * padded_block;
+    const int64_t block = chosen.format == nullptr ? 1 : chosen.format->elements;
+    chosen.depth = (weight.depth() + block - 1) / block * block;
   }
   const BlockFormat& named = *find_format(scheme.layouts.back());
   if (chosen.format == nullptr)

@@ -18,10 +18,12 @@ class GridFit {
     const auto [low, high] = std::ranges::minmax(w_);
     low_ = low, high_ = high;
     // offsets of small integers are subtracted: they cannot be positive
-    if (format_.has_small_scales && format_.has_offset) low_ = std::min(low_, 0.0f);
+    if (format_.scales == Scales::small_integers && format_.has_offset) low_ = std::min(low_, 0.0f);
   }
 
-  BlockGrid by_range() const { return grid_of(1, false); }
+  BlockGrid by_range() const {
+    return format_.scales == Scales::power_of_two ? power_of_two(0) : grid_of(1, false);
+  }
 
   BlockGrid by_error() const {
     BlockGrid best = by_range();
@@ -31,6 +33,10 @@ class GridFit {
       const double e = error(g);
       if (e < least) least = e, best = g;
     };
+    if (format_.scales == Scales::power_of_two) {
+      for (const int more : {-1, 1}) try_grid(power_of_two(more));
+      return best;
+    }
     constexpr int steps = 24;  // the range times 1, 0.975, … 0.4
     for (int i = 0; i <= steps; ++i) {
       const float part = 1 - 0.025f * static_cast<float>(i);
@@ -50,19 +56,30 @@ class GridFit {
                highest = static_cast<float>(format_.highest);
     if (format_.has_offset) return stored({(high_ - low_) * part / highest, low_ * part});
     const float largest = -low_ > high_ ? low_ : high_;
+    if (format_.levels != nullptr)  // to the level of the other sign, if flipped
+      return stored({std::fabs(largest) * part / format_.levels->largest * (flipped ? -1 : 1), 0});
     return stored({largest * part / (flipped ? highest : lowest), 0});
+  }
+
+  /// The scale of the MX specification, section 6.3, and `more` doublings: the largest element has
+  /// the exponent of the largest level.
+  BlockGrid power_of_two(int more) const {
+    const float largest = std::max(-low_, high_);
+    if (largest == 0) return {};
+    return {std::ldexp(1.0f, std::ilogb(largest) - std::ilogb(format_.levels->largest) + more), 0};
   }
 
   /// As the block will hold it. Scales that are small integers are rounded with those of the block.
   BlockGrid stored(BlockGrid g) const {
-    if (format_.has_small_scales) return g;
+    if (format_.scales != Scales::half) return g;
     return {static_cast<float>(Half(g.scale)), static_cast<float>(Half(g.offset))};
   }
 
   double error(const BlockGrid& g) const {
     double sum = 0;
     for (size_t i = 0; i < w_.size(); ++i) {
-      const double d = static_cast<double>(w_[i]) - value_of(g, nearest(format_, g, w_[i]));
+      const double d =
+          static_cast<double>(w_[i]) - value_of(format_, g, nearest(format_, g, w_[i]));
       sum += d * d * weight(i);
     }
     return sum;
@@ -72,7 +89,7 @@ class GridFit {
   BlockGrid refined(const BlockGrid& g) const {
     double n = 0, q1 = 0, q2 = 0, w1 = 0, qw = 0;
     for (size_t i = 0; i < w_.size(); ++i) {
-      const double q = nearest(format_, g, w_[i]), w = w_[i], a = weight(i);
+      const double q = number_of(format_, nearest(format_, g, w_[i])), w = w_[i], a = weight(i);
       n += a, q1 += a * q, q2 += a * q * q, w1 += a * w, qw += a * q * w;
     }
     if (!format_.has_offset) return q2 > 0 ? BlockGrid{static_cast<float>(qw / q2), 0} : g;
@@ -80,7 +97,7 @@ class GridFit {
     if (!(determinant > 0)) return g;
     const double scale = (n * qw - q1 * w1) / determinant;
     double offset = (w1 - scale * q1) / n;
-    if (format_.has_small_scales) offset = std::min(offset, 0.0);
+    if (format_.scales == Scales::small_integers) offset = std::min(offset, 0.0);
     return {static_cast<float>(scale), static_cast<float>(offset)};
   }
 

@@ -114,7 +114,7 @@ class Writer {
           if (w_.row(row)[static_cast<size_t>(column)] == 0) x = 0;
           const int q = nearest(format_, g, x);
           values[static_cast<size_t>(row * w_.depth + column)] = static_cast<int8_t>(q);
-          return value_of(g, q);
+          return value_of(format_, g, q);
         }};
     gptq(w, w_.rows, *hessian_, {.act_order = act_order}, rounding);
     for (int64_t r = 0; r < w_.rows; ++r)

@@ -29,8 +29,8 @@ struct Options {
 
 /// Weights of linear layers, products and look-ups become constants in blocks, and their readers
 /// `linear`, `taper::block_linear`, `taper::block_linear_q8` or `embedding`. A weight that several
-/// graphs or nodes share stays one constant. Rows that are no multiple of 32 get zeros at their
-/// end, and so does the value that is multiplied with them.
+/// graphs or nodes share stays one constant. Rows that are no multiple of a block get zeros at
+/// their end, and so does the value that is multiplied with them.
 ///
 /// Throws ExportError if no weight matches or can be quantized, or if a weight is not finite.
 Report quantize(const std::vector<ir::Graph*>& graphs, const Recipe& recipe,

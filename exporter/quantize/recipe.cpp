@@ -181,6 +181,10 @@ class RuleReader {
     if (scheme.widen && scheme.weights != Scheme::Weights::blocks)
       fail("\"widen\" is for weights in blocks");
     for (const Layout layout : scheme.layouts)
+      if (scheme.activations == Activations::int8_dynamic && !holds_integers(layout))
+        fail("int8-dynamic activations are multiplied with integers, and " +
+             name_of(*find_format(layout)) + " has none; take q4_0 or q8_0, or \"float\"");
+    for (const Layout layout : scheme.layouts)
       if (scheme.method == Method::hqq && !find_format(layout)->has_offset)
         fail("hqq needs a format with offsets, and " + name_of(*find_format(layout)) +
              " has none; take q4_1 or q5_1");

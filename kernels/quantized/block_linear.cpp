@@ -80,10 +80,16 @@ float add_unit(const Unit& unit, BlockTraits traits, const int8_t* x, const Roun
   if (!traits.has_halves) return add(0, 32, 0, 2), y;
   return add(0, 16, 0, 0), add(16, 32, 1, 1), y;
 }
-// The same for a weight that is f32, whose products are summed as such.
-float add_dense(const float* w, const int8_t* x, const RoundedUnit& of_x, float y) {
+// The same for a weight without integers, whose products are summed as f32.
+float add_floats(const float* w, const int8_t* x, const RoundedUnit& of_x, float y) {
   for (int k = 0; k < unit_elements; ++k) y += w[k] * (of_x.scale * static_cast<float>(x[k]));
   return y;
+}
+
+void decode_floats(View<const float> weight, index_t row, index_t u, float* to) {
+  FloatUnit unit;
+  blocks_of(weight).decode(row, u, unit);
+  for (int k = 0; k < unit_elements; ++k) to[k] = unit.scale * unit.value[k];
 }
 
 Error run_q8(Context& context, const Nothing&, View<const float> input, View<const float> weight,
@@ -103,22 +109,29 @@ Error run_plain_q8(Context& context, View<const float> input, View<const float> 
       round_unit(input.data() + r * g.depth + u * unit_elements,
                  x.values + r * g.depth + u * unit_elements, x.units[r * units + u]);
   });
-  const bool is_dense = weight.layout() == Layout::dense;
-  const BlockTraits traits = is_dense ? BlockTraits() : traits_of(weight.layout());
+  const bool is_dense = weight.layout() == Layout::dense,
+             has_integers = holds_integers(weight.layout());
+  const BlockTraits traits = has_integers ? traits_of(weight.layout()) : BlockTraits();
   parallel_for(context.threads, g.columns, [&](index_t j) {
     constexpr index_t most_rows = 64;
     float y[most_rows];
     Unit unit;
+    float floats[unit_elements];
     for (index_t first = 0; first < g.rows; first += most_rows) {
       const index_t rows = g.rows - first < most_rows ? g.rows - first : most_rows;
       for (index_t r = 0; r < rows; ++r) y[r] = 0;
       for (index_t u = 0; u < units; ++u) {
-        if (!is_dense) blocks_of(weight).decode(j, u, unit);
-        const float* w = weight.data() + j * g.depth + u * unit_elements;
+        const float* w = floats;
+        if (is_dense)
+          w = weight.data() + j * g.depth + u * unit_elements;
+        else if (has_integers)
+          blocks_of(weight).decode(j, u, unit);
+        else
+          decode_floats(weight, j, u, floats);
         for (index_t r = 0; r < rows; ++r)
-          y[r] = is_dense
-                     ? add_dense(w, x.value(first + r, u), x.unit(first + r, u), y[r])
-                     : add_unit(unit, traits, x.value(first + r, u), x.unit(first + r, u), y[r]);
+          y[r] = has_integers
+                     ? add_unit(unit, traits, x.value(first + r, u), x.unit(first + r, u), y[r])
+                     : add_floats(w, x.value(first + r, u), x.unit(first + r, u), y[r]);
       }
       for (index_t r = 0; r < rows; ++r)
         out.data()[(first + r) * g.columns + j] = bias ? y[r] + bias_of(bias, j) : y[r];

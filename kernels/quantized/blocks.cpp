@@ -17,6 +17,19 @@ void write(const Unit& unit, bool has_offset, float* to) {
     to[k] = has_offset ? product + unit.offset[k / 16] : product;
   }
 }
+void write(const FloatUnit& unit, float* to) {
+  for (int k = 0; k < unit_elements; ++k) to[k] = unit.scale * unit.value[k];
+}
+
+// Blocks that lie one behind the other; `write_unit` decodes a unit of a block.
+template <class F>
+void for_units(Layout layout, const std::byte* blocks, index_t count, float* to,
+               const F& write_unit) {
+  const BlockSize block = block_of(layout);
+  for (index_t b = 0; b < count / block.elements; ++b, blocks += block.bytes)
+    for (int u = 0; u < block.elements / unit_elements; ++u, to += unit_elements)
+      write_unit(blocks, u, to);
+}
 
 }  // namespace
 
@@ -38,33 +51,45 @@ BlockMatrix::BlockMatrix(const TensorRef& t)
   for (int d = 0; d + 1 < t.shape->rank; ++d) rows *= t.shape->sizes[d];
 }
 
+const std::byte* BlockMatrix::block(index_t row, index_t unit) const {
+  const BlockSize size = block_of(layout);
+  return data + (row * (depth / size.elements) + unit / units_of_block()) * size.bytes;
+}
+
 void BlockMatrix::decode(index_t row, index_t unit, Unit& to) const {
   if (is_in_block_panels(layout)) return internal::decode_panel(*this, row, unit, to);
-  const BlockSize block = block_of(layout);
-  const index_t units = block.elements / unit_elements;
-  const std::byte* at = data + (row * (depth / block.elements) + unit / units) * block.bytes;
-  decoder_of(layout)(at, static_cast<int>(unit % units), to);
+  decoder_of(layout)(block(row, unit), static_cast<int>(unit % units_of_block()), to);
+}
+void BlockMatrix::decode(index_t row, index_t unit, FloatUnit& to) const {
+  internal::float_decoder(layout)(block(row, unit), static_cast<int>(unit % units_of_block()), to);
 }
 
 void BlockMatrix::row(index_t row, float* to) const {
+  if (!is_in_block_panels(layout)) return dequantize(layout, block(row, 0), depth, to);
   const bool has_offset = traits_of(layout).has_offset;
   Unit unit;
   for (index_t u = 0; u < units(); ++u) {
-    decode(row, u, unit);
+    internal::decode_panel(*this, row, u, unit);
     write(unit, has_offset, to + u * unit_elements);
   }
 }
 
 void dequantize(Layout layout, const std::byte* blocks, index_t count, float* to) {
-  const BlockSize block = block_of(layout);
+  if (!holds_integers(layout)) {
+    const internal::FloatDecoder decode = internal::float_decoder(layout);
+    FloatUnit unit;
+    return for_units(layout, blocks, count, to, [&](const std::byte* block, int u, float* here) {
+      decode(block, u, unit);
+      write(unit, here);
+    });
+  }
   const internal::Decoder decode = decoder_of(layout);
   const bool has_offset = traits_of(layout).has_offset;
   Unit unit;
-  for (index_t b = 0; b < count / block.elements; ++b, blocks += block.bytes)
-    for (int u = 0; u < block.elements / unit_elements; ++u, to += unit_elements) {
-      decode(blocks, u, unit);
-      write(unit, has_offset, to);
-    }
+  for_units(layout, blocks, count, to, [&](const std::byte* block, int u, float* here) {
+    decode(block, u, unit);
+    write(unit, has_offset, here);
+  });
 }
 
 }  // namespace taper::quantized

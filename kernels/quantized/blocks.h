@@ -1,4 +1,4 @@
-// Weights in blocks: a few integers with a common scale. The formats are those of ggml, as GGUF
+// Weights in blocks: a few numbers with a common scale. Most formats are those of ggml, as GGUF
 // files hold them (docs/format.md, "Blocks").
 #pragma once
 #include <cstring>
@@ -10,7 +10,7 @@ namespace taper::quantized {
 
 inline constexpr int unit_elements = 32;
 
-/// 32 neighbours along a row, as every format of blocks gives them:
+/// 32 neighbours along a row, as every format of blocks of integers gives them:
 ///
 ///   element[k] = scale[k / 16] * value[k] + offset[k / 16]
 ///
@@ -20,7 +20,13 @@ struct Unit {
   float scale[2], offset[2];
 };
 
-/// What all units of a format have in common.
+/// The same of a format without integers: element[k] = scale * value[k].
+struct FloatUnit {
+  float value[unit_elements];
+  float scale;
+};
+
+/// What all units of a format of integers have in common.
 struct BlockTraits {
   bool has_offset;
   bool has_halves;  ///< the two scales, and the two offsets, of a unit may differ
@@ -40,10 +46,16 @@ struct BlockMatrix {
   explicit BlockMatrix(const TensorRef& t);
 
   index_t units() const { return depth / unit_elements; }
-  /// Decodes elements [32 unit, 32 unit + 32) of a row.
+  /// Decodes elements [32 unit, 32 unit + 32) of a row of integers.
   void decode(index_t row, index_t unit, Unit& to) const;
+  /// The same of a format without integers.
+  void decode(index_t row, index_t unit, FloatUnit& to) const;
   /// Writes the elements of a row. The values are those of ggml, bit for bit.
   void row(index_t row, float* to) const;
+
+  index_t units_of_block() const { return block_of(layout).elements / unit_elements; }
+  /// The block of a unit. For blocks that are not in panels.
+  const std::byte* block(index_t row, index_t unit) const;
 };
 
 /// Writes `count` elements of blocks that lie one behind the other. `count` is a multiple of the
@@ -58,6 +70,9 @@ using Decoder = void (*)(const std::byte* block, int unit, Unit& to);
 Decoder plain_decoder(Layout layout);
 Decoder k_decoder(Layout layout);
 Decoder grid_decoder(Layout layout);
+using FloatDecoder = void (*)(const std::byte* block, int unit, FloatUnit& to);
+/// For a layout without integers.
+FloatDecoder float_decoder(Layout layout);
 /// Scale and offset `i` of a block of q4_k or q5_k, whose bytes for both begin at `bytes`.
 void six_bits(const std::byte* bytes, int i, int* scale, int* offset);
 

@@ -43,6 +43,11 @@ constexpr Packing block_packings[] = {
     internal::reads<argument>(Layout::tq1_0),
     internal::reads<argument>(Layout::tq2_0),
     internal::reads<argument>(Layout::mxfp4),
-    internal::reads<argument>(Layout::nvfp4)};
+    internal::reads<argument>(Layout::nvfp4),
+    internal::reads<argument>(Layout::nf4),
+    internal::reads<argument>(Layout::mxfp6_e2m3),
+    internal::reads<argument>(Layout::mxfp6_e3m2),
+    internal::reads<argument>(Layout::mxfp8_e4m3),
+    internal::reads<argument>(Layout::mxfp8_e5m2)};
 
 }  // namespace taper::quantized

@@ -27,8 +27,9 @@ namespace taper {
 ///   element (i, k) at 2 * ((i / 16 * ceil(depth / 2) + k / 2) * 16 + i % 16) + k % 2
 ///
 /// All others store f32 constants in blocks: some neighbours along the last dimension share a
-/// scale, and lie in a few bits each. The formats are those of ggml. In panels of blocks, the
-/// blocks of sixteen rows lie together, in an order that kernels read faster.
+/// scale, and lie in a few bits each. The formats are those of ggml, NF4 of QLoRA, and the MX
+/// formats of the Open Compute Project. In panels of blocks, the blocks of sixteen rows lie
+/// together, in an order that kernels read faster.
 enum class Layout : uint8_t {
   dense = 0,            ///< where the strides say
   panels_of_first = 1,  ///< across: the first dimension; depth: all others, in their order
@@ -66,8 +67,13 @@ enum class Layout : uint8_t {
   q8_0_panels = 33,
   q4_k_panels = 34,
   q6_k_panels = 35,  ///< the last one
+  nf4 = 36,          ///< the first of blocks whose elements are no integers
+  mxfp6_e2m3 = 37,
+  mxfp6_e3m2 = 38,
+  mxfp8_e4m3 = 39,
+  mxfp8_e5m2 = 40,
 };
-inline constexpr unsigned layout_count = 36;
+inline constexpr unsigned layout_count = 41;
 
 inline constexpr int panel_width = 16;
 
@@ -90,7 +96,13 @@ constexpr bool is_in_f16(Layout layout) {
 }
 /// Whether elements lie in blocks, one behind the other or in panels.
 constexpr bool is_in_blocks(Layout layout) { return layout >= Layout::q4_0; }
-constexpr bool is_in_block_panels(Layout layout) { return layout >= Layout::q4_0_panels; }
+constexpr bool is_in_block_panels(Layout layout) {
+  return layout >= Layout::q4_0_panels && layout <= Layout::q6_k_panels;
+}
+/// Whether the elements of blocks are small integers, with scales and offsets.
+constexpr bool holds_integers(Layout layout) {
+  return is_in_blocks(layout) && layout < Layout::nf4;
+}
 /// Whether the bytes of a constant follow from its sizes alone. Panels fill up their last one.
 constexpr bool has_exact_size(Layout layout) {
   return has_strides(layout) || (is_in_blocks(layout) && !is_in_block_panels(layout));
@@ -101,19 +113,19 @@ constexpr bool has_exact_size(Layout layout) {
 struct BlockSize {
   uint16_t elements, bytes;
 };
+/// Of all layouts. Not within the function: each source would have a copy.
+inline constexpr BlockSize block_sizes[] = {
+    {1, 4},    {1, 4},     {1, 4},     {1, 4},                                        // f32
+    {1, 2},    {1, 2},     {1, 2},     {2, 4},                                        // halves
+    {32, 18},  {32, 20},   {32, 22},   {32, 24},   {32, 34},                          // q4_0 …
+    {256, 84}, {256, 110}, {256, 144}, {256, 176}, {256, 210},                        // q2_k …
+    {256, 66}, {256, 74},  {256, 82},  {256, 98},  {256, 110}, {256, 50}, {256, 56},  // iq2_xxs …
+    {32, 18},  {256, 136}, {256, 54},  {256, 66},  {32, 17},   {64, 36},              // iq4_nl …
+    {32, 18},  {32, 20},   {32, 34},   {256, 148}, {256, 210},  // panels of blocks
+    {64, 34},  {32, 25},   {32, 25},   {32, 33},   {32, 33}};   // nf4, mxfp6 …
+static_assert(sizeof(block_sizes) / sizeof(BlockSize) == layout_count, "one for each layout");
 /// The block of f32 elements in a layout.
-constexpr BlockSize block_of(Layout layout) {
-  constexpr BlockSize blocks[] = {
-      {1, 4},    {1, 4},     {1, 4},     {1, 4},                                        // f32
-      {1, 2},    {1, 2},     {1, 2},     {2, 4},                                        // halves
-      {32, 18},  {32, 20},   {32, 22},   {32, 24},   {32, 34},                          // q4_0 …
-      {256, 84}, {256, 110}, {256, 144}, {256, 176}, {256, 210},                        // q2_k …
-      {256, 66}, {256, 74},  {256, 82},  {256, 98},  {256, 110}, {256, 50}, {256, 56},  // iq2_xxs …
-      {32, 18},  {256, 136}, {256, 54},  {256, 66},  {32, 17},   {64, 36},  // iq4_nl …
-      {32, 18},  {32, 20},   {32, 34},   {256, 148}, {256, 210}};           // panels of blocks
-  static_assert(sizeof(blocks) / sizeof(BlockSize) == layout_count, "one for each layout");
-  return blocks[static_cast<unsigned>(layout)];
-}
+constexpr BlockSize block_of(Layout layout) { return block_sizes[static_cast<unsigned>(layout)]; }
 /// The bytes of a constant that has `f32_bytes` as f32, and an exact size.
 constexpr size_t stored_bytes(size_t f32_bytes, Layout layout) {
   const BlockSize b = block_of(layout);

@@ -140,7 +140,9 @@ TEST_P(BlockWeights, of_experts_give_the_same_bits_however_they_lie) {
 }
 INSTANTIATE_TEST_SUITE_P(formats, BlockWeights,
                          testing::Values(Layout::q4_0, Layout::q4_1, Layout::q5_1, Layout::q8_0,
-                                         Layout::q4_k, Layout::q6_k, Layout::iq3_s, Layout::mxfp4));
+                                         Layout::q4_k, Layout::q6_k, Layout::iq3_s, Layout::mxfp4,
+                                         Layout::nf4, Layout::mxfp6_e2m3, Layout::mxfp6_e3m2,
+                                         Layout::mxfp8_e4m3, Layout::mxfp8_e5m2));
 
 /// The layouts of constants in a program for a target.
 std::vector<Layout> stored_layouts(const std::string& target, bool exact) {

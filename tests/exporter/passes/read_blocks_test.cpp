@@ -109,6 +109,19 @@ TEST(read_blocks, rounds_inputs_unless_the_export_is_exact) {
   EXPECT_NE(got, want);
 }
 
+/// Their elements are no integers, so that a rounded input would gain nothing.
+TEST(read_blocks, rounds_no_inputs_of_weights_in_floats) {
+  for (const Layout layout : {Layout::nf4, Layout::mxfp6_e2m3, Layout::mxfp8_e5m2}) {
+    const Blocks blocks(layout,
+                        "input \"x\" = %x: f32[3, 256]\n"
+                        "%y: f32[3, 20] = linear(%x, %w, none)\noutput \"y\" = %y\n");
+    const Changed c = blocks.changed(false);
+    EXPECT_THAT(c.operators(), ElementsAre("taper::block_linear"));
+    const Tensor x = numbers(3);
+    EXPECT_EQ(run(*c.graph, {x}), run(*blocks.graph(), {x})) << "the same bits";
+  }
+}
+
 TEST(read_blocks, leaves_nodes_that_read_blocks_already) {
   const Blocks blocks(Layout::q8_0,
                       "input \"x\" = %x: f32[3, 256]\n"

@@ -175,6 +175,16 @@ TEST_F(perplexity, of_floats_in_8_bits) {
   EXPECT_LE(of_scheme(R"("f8_e4m3fn")"), bar("fp8 e4m3fn weights") * noise);
 }
 
+/// There are no bars for these formats: each is held to one with about as many bits.
+TEST_F(perplexity, of_floats_in_blocks) {
+  EXPECT_LE(of_method("nf4", "nearest"), bar("int4 RTN sym g32"));
+  EXPECT_LE(of_method("nf4", "gptq"), bar("int4 GPTQ sym g32"));
+  EXPECT_LE(of_method("mxfp6_e2m3", "mse"), bar("int5 RTN sym g32"));
+  EXPECT_LE(of_method("mxfp6_e3m2", "mse"), bar("fp8 e5m2 weights"));
+  EXPECT_LE(of_method("mxfp8_e4m3", "mse"), bar("fp8 e4m3fn weights") * noise);
+  EXPECT_LE(of_method("mxfp8_e5m2", "mse"), bar("fp8 e5m2 weights") * noise);
+}
+
 TEST_F(perplexity, of_recipes_that_ship) {
   const auto with = [&](const char* recipe, bool calibrated) {
     return of(find_recipe(recipe), {.calibrated = calibrated, .exact = false, .parted = false});
@@ -279,7 +289,8 @@ TEST_F(perplexity, DISABLED_tables) {
       {"q4_1 gptq", "int4 GPTQ asym g32"}};
   std::printf("| format | `nearest` | `mse` | `hqq` | `gptq` | `gptq-act-order` |\n");
   std::printf("| --- | --- | --- | --- | --- | --- |\n");
-  for (const std::string format : {"q8_0", "q5_1", "q5_0", "q4_1", "q4_0"}) {
+  for (const std::string format : {"q8_0", "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2",
+                                   "q5_1", "q5_0", "q4_1", "q4_0", "nf4", "mxfp4"}) {
     std::printf("| `%s` |", format.c_str());
     for (const std::string method : {"nearest", "mse", "hqq", "gptq", "gptq-act-order"}) {
       const bool takes = method != "hqq" || find_format(format)->has_offset;

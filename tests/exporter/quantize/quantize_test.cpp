@@ -113,6 +113,26 @@ TEST(quantize, lets_the_recipe_choose_the_products) {
   EXPECT_EQ(operator_for("int8-dynamic"), "taper::block_linear_q8");
 }
 
+TEST(quantize, puts_weights_into_floats_of_a_few_bits) {
+  const std::tuple<const char*, Layout, double, double> formats[] = {
+      {"nf4", Layout::nf4, 4.25, 0.15},
+      {"mxfp4", Layout::mxfp4, 4.25, 0.2},
+      {"mxfp6_e2m3", Layout::mxfp6_e2m3, 6.25, 0.05},
+      {"mxfp6_e3m2", Layout::mxfp6_e3m2, 6.25, 0.1},
+      {"mxfp8_e4m3", Layout::mxfp8_e4m3, 8.25, 0.05},
+      {"mxfp8_e5m2", Layout::mxfp8_e5m2, 8.25, 0.1}};
+  for (const auto& [name, layout, bits, tolerance] : formats) {
+    SCOPED_TRACE(name);
+    const Recipe recipe = recipe_of(R"({"weights": ")" + std::string(name) + "\"}");
+    const Changed c(linear_model(20, 64), recipe, {random_tensor({3, 64}, 3)}, tolerance);
+    EXPECT_THAT(c.layouts(), ElementsAre(Layout::dense, layout));
+    EXPECT_DOUBLE_EQ(c.report.bits(), bits);
+    EXPECT_EQ(c.report.weights[0].scheme, std::string(name) + " mse");
+    const Changed padded(linear_model(20, 76), recipe, {random_tensor({3, 76}, 3)}, tolerance);
+    EXPECT_EQ(padded.report.weights[0].padded_to, layout == Layout::nf4 ? 128 : 96);
+  }
+}
+
 TEST(quantize, pads_rows_that_are_no_multiple_of_a_block) {
   const Changed c(linear_model(20, 44), int8(), {random_tensor({3, 44}, 3)}, 0.01);
   EXPECT_THAT(operators(*c.graph), ElementsAre("constant_pad_nd", "linear"));

@@ -44,6 +44,18 @@ TEST(recipe, has_rules_in_order) {
   EXPECT_EQ(r.rules[3].scheme.weights, Scheme::Weights::floats);
 }
 
+TEST(recipe, has_formats_of_floats) {
+  const Recipe r = parse_recipe(
+      R"([{"match": "a", "scheme": {"weights": ["mxfp6_e2m3", "mxfp6_e3m2", "nf4"]}},
+          {"match": "b", "scheme": "mxfp8_e4m3"},
+          {"match": "*", "scheme": {"weights": "mxfp4", "activations": "int8-dynamic"}}])",
+      "my.json");
+  EXPECT_THAT(r.rules[0].scheme.layouts,
+              ElementsAre(Layout::mxfp6_e2m3, Layout::mxfp6_e3m2, Layout::nf4));
+  EXPECT_THAT(r.rules[1].scheme.layouts, ElementsAre(Layout::mxfp8_e4m3));
+  EXPECT_THAT(r.rules[2].scheme.layouts, ElementsAre(Layout::mxfp4));
+}
+
 TEST(recipe, says_how_a_model_is_prepared) {
   const Scheme blocks =
       parse_recipe(R"([{"match": "*", "scheme": {"weights": "int4", "awq": true}}])", "my.json")
@@ -91,6 +103,9 @@ TEST(recipe, names_the_rule_and_the_key_that_are_wrong) {
               HasSubstr("\"method\" is \"magic\"; it can be best, nearest, mse, hqq, gptq"));
   EXPECT_THAT(refusal(R"([{"match": "*", "scheme": {"weights": "q4_0", "method": "hqq"}}])"),
               HasSubstr("hqq needs a format with offsets, and q4_0 has none"));
+  EXPECT_THAT(
+      refusal(R"([{"match": "*", "scheme": {"weights": "nf4", "activations": "int8-dynamic"}}])"),
+      HasSubstr("int8-dynamic activations are multiplied with integers, and nf4 has none"));
   EXPECT_THAT(refusal(R"([{"match": "*", "scheme": {"method": "mse"}}])"),
               HasSubstr("the scheme has no \"weights\""));
   EXPECT_THAT(refusal(R"([{"match": "*", "scheme": {"weights": []}}])"), HasSubstr("empty list"));

@@ -18,20 +18,32 @@ namespace {
 using tests::all_layouts, tests::Array, tests::Weights;
 using tests::slot;
 
+/// The sum of a unit without integers.
+float with_floats(const float* w, const int8_t* q, float scale, float sum) {
+  for (int k = 0; k < unit_elements; ++k)
+    sum = std::fma(w[k], scale * static_cast<float>(q[k]), sum);
+  return sum;
+}
+
 /// The definition of block_linear_q8, with fused multiply-adds (block_tiles.h).
 std::vector<float> rounded_product(const BlockMatrix& w, const Array& x, const Array* bias) {
   const index_t rows = x.size(0), depth = x.size(1);
   const BlockTraits traits = traits_of(w.layout);
-  std::vector<float> y(static_cast<size_t>(rows * w.rows));
+  std::vector<float> y(static_cast<size_t>(rows * w.rows)), row(static_cast<size_t>(depth));
   for (index_t r = 0; r < rows; ++r)
     for (index_t j = 0; j < w.rows; ++j) {
+      w.row(j, row.data());
       float sum = 0;
       for (index_t u = 0; u < depth / unit_elements; ++u) {
-        Unit unit;
-        w.decode(j, u, unit);
         int8_t q[unit_elements];
         RoundedUnit of_x;
         round_unit(x.data() + r * depth + u * unit_elements, q, of_x);
+        if (!holds_integers(w.layout)) {
+          sum = with_floats(row.data() + u * unit_elements, q, of_x.scale, sum);
+          continue;
+        }
+        Unit unit;
+        w.decode(j, u, unit);
         for (int part = 0; part < (traits.has_halves ? 2 : 1); ++part) {
           const int first = traits.has_halves ? 16 * part : 0,
                     end = traits.has_halves ? first + 16 : 32;

@@ -1,6 +1,8 @@
-// The formats of blocks against ggml's values (shared golden data), and panels against blocks.
+// The formats of blocks against the values of ggml and torchao (shared golden data), and panels
+// against blocks.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -89,6 +91,111 @@ TEST(formats_of_blocks, have_the_values_of_ggml_bit_for_bit) {
       const Golden g{file.at(kind + ".bytes"), file.at(kind + ".values")};
       expect_values(layout, g);
       if (has_panels(layout)) expect_panels_hold_the_blocks(layout, g);
+    }
+  }
+}
+
+/// Blocks of the MX formats from exponents and codes, as docs/format.md describes them.
+std::vector<std::byte> mx_blocks(Layout layout, Span<const uint8_t> exponents,
+                                 Span<const uint8_t> codes) {
+  const BlockSize size = block_of(layout);
+  const bool has_six_bits = size.bytes == 25;
+  std::vector<std::byte> blocks(static_cast<size_t>(exponents.size()) * size.bytes);
+  for (index_t b = 0; b < exponents.size(); ++b) {
+    std::byte* const block = blocks.data() + b * size.bytes;
+    block[0] = static_cast<std::byte>(exponents[b]);
+    for (int k = 0; k < 32; ++k) {
+      const unsigned code = codes[32 * b + k];
+      if (has_six_bits) {
+        block[1 + k % 16] |= static_cast<std::byte>((code & 15) << k / 16 * 4);
+        block[17 + k % 8] |= static_cast<std::byte>(code >> 4 << k / 8 * 2);
+      } else {
+        block[1 + k] = static_cast<std::byte>(code);
+      }
+    }
+  }
+  return blocks;
+}
+
+TEST(formats_of_blocks, have_the_values_of_the_mx_specification_bit_for_bit) {
+  TAPER_GOLDEN_DATA_OR_SKIP(path, "quant/formats.safetensors");
+  const io::SafeTensors file = io::read_safetensors(path);
+  const std::pair<Layout, std::string> formats[] = {{Layout::mxfp6_e2m3, "fp6_e2m3"},
+                                                    {Layout::mxfp6_e3m2, "fp6_e3m2"},
+                                                    {Layout::mxfp8_e4m3, "e4m3fn"},
+                                                    {Layout::mxfp8_e5m2, "e5m2"}};
+  for (const auto& [layout, name] : formats)
+    for (const std::string scale : {"floor", "rceil", "even"}) {
+      SCOPED_TRACE(name + " " + scale);
+      const std::string prefix = "mx." + name + "." + scale;
+      const auto exponents = file.at(prefix + ".scale").values<uint8_t>(),
+                 codes = file.at(prefix + ".data").values<uint8_t>();
+      const auto want = file.at(prefix + ".dequantized").values<float>();
+      const std::vector<std::byte> blocks = mx_blocks(layout, exponents, codes);
+      std::vector<float> got(want.size());
+      dequantize(layout, blocks.data(), static_cast<index_t>(got.size()), got.data());
+      for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(bits(got[i]), bits(want[i])) << i;
+    }
+}
+
+/// Each code of a format of floats, in blocks of 32 with the exponent `e`.
+std::vector<float> all_codes(Layout layout, int count, uint8_t e) {
+  std::vector<uint8_t> codes(static_cast<size_t>(count)), exponents(codes.size() / 32, e);
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i);
+  std::vector<float> values(codes.size());
+  dequantize(layout, mx_blocks(layout, exponents, codes).data(), count, values.data());
+  return values;
+}
+
+TEST(formats_of_blocks, have_all_numbers_of_small_floats) {
+  TAPER_GOLDEN_DATA_OR_SKIP(path, "quant/formats.safetensors");
+  const io::SafeTensors file = io::read_safetensors(path);
+  const std::pair<Layout, const char*> formats[] = {{Layout::mxfp6_e2m3, "decode.e2m3"},
+                                                    {Layout::mxfp6_e3m2, "decode.e3m2"},
+                                                    {Layout::mxfp8_e4m3, "decode.float8_e4m3fn"},
+                                                    {Layout::mxfp8_e5m2, "decode.float8_e5m2"}};
+  for (const auto& [layout, name] : formats) {
+    SCOPED_TRACE(name);
+    const auto want = file.at(name).values<float>();
+    const int count = static_cast<int>(want.size());
+    for (const int exponent : {-127, -1, 0, 3, 100}) {
+      const std::vector<float> got = all_codes(layout, count, static_cast<uint8_t>(exponent + 127));
+      for (size_t i = 0; i < want.size(); ++i) {
+        const auto right = static_cast<float>(std::ldexp(double{want[i]}, exponent));
+        if (std::isnan(right))
+          EXPECT_TRUE(std::isnan(got[i])) << i;
+        else
+          EXPECT_EQ(bits(got[i]), bits(right)) << i;
+      }
+    }
+    for (const float x : all_codes(layout, count, 255)) EXPECT_TRUE(std::isnan(x));
+  }
+}
+
+/// The reference has blocks of 32, and levels of four digits. Here each of its blocks is both
+/// halves of a block.
+TEST(formats_of_blocks, have_the_values_of_nf4) {
+  TAPER_GOLDEN_DATA_OR_SKIP(path, "quant/formats.safetensors");
+  const io::SafeTensors file = io::read_safetensors(path);
+  const auto codes = file.at("nf4.data").values<uint8_t>();
+  const auto table = file.at("nf4.table").values<float>(),
+             want = file.at("nf4.dequantized").values<float>();
+  for (size_t b = 0; b < want.size() / 32; ++b) {
+    float largest = 0;  // whose level is -1 or 1
+    for (size_t k = 0; k < 32; ++k) largest = std::max(largest, std::fabs(want[32 * b + k]));
+    const Half scale(largest);
+    std::byte block[34] = {};
+    std::memcpy(block, &scale, sizeof scale);
+    const auto code_of = [&](size_t k) {  // the first of two elements in the high half
+      return static_cast<unsigned>(codes[16 * b + k / 2]) >> (k % 2 == 0 ? 4 : 0) & 15;
+    };
+    for (size_t j = 0; j < 16; ++j)
+      block[2 + j] = block[18 + j] = static_cast<std::byte>(code_of(j) | code_of(j + 16) << 4);
+    float got[64];
+    dequantize(Layout::nf4, block, 64, got);
+    for (size_t k = 0; k < 64; ++k) {
+      EXPECT_NEAR(got[k], static_cast<float>(scale) * table[code_of(k % 32)], 5.1e-5f * largest);
+      EXPECT_NEAR(got[k], want[32 * b + k % 32], 6e-4f * largest) << "the scale is f16";
     }
   }
 }
