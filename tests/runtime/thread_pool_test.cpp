@@ -38,6 +38,18 @@ TEST(thread_pool, runs_every_task_of_every_call_once) {
   }
 }
 
+// Ranges of threads that no call needed for long are renewed every 65536 calls.
+TEST(thread_pool, finds_threads_again_that_no_call_needed_for_long) {
+  const ThreadPool pool(4);
+  std::vector<int> calls(40, 0);
+  for (int call = 0; call < 140000; ++call) {
+    const index_t tasks = call % 70000 < 69900 ? 2 : 40;
+    parallel_for(pool.threads(), tasks, [&](index_t i) { ++calls[static_cast<size_t>(i)]; });
+  }
+  EXPECT_EQ(std::count(calls.begin(), calls.begin() + 2, 140000), 2);
+  EXPECT_EQ(std::count(calls.begin() + 2, calls.end(), 200), 38);
+}
+
 TEST(thread_pool, gives_tasks_at_the_same_time_different_threads) {
   const ThreadPool pool(8);
   for (int call = 0; call < 500; ++call) {

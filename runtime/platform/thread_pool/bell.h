@@ -20,6 +20,17 @@ inline void relax() {
 #endif
 }
 
+/// Looks at ready() again and again for so long. Returns whether it became true.
+template <class Ready>
+bool spin(const Ready& ready, std::chrono::nanoseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  do {
+    for (int i = 0; i < 8; ++i, relax())
+      if (ready()) return true;
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
 /// One thread waits here until something that others change becomes true. It looks for it for a
 /// while, because a sleeping thread takes longer to wake than most calls of kernels last. Then it
 /// sleeps.
@@ -30,18 +41,15 @@ class Bell {
   /// Returns when ready(). It reads atomic values in the order of all threads (seq_cst).
   template <class Ready>
   void wait(const Ready& ready) {
-    const auto end = std::chrono::steady_clock::now() + patience;
-    do {
-      for (int i = 0; i < 32; ++i, relax())
-        if (ready()) return;
-    } while (std::chrono::steady_clock::now() < end);
-
+    if (spin(ready, patience)) return;
     std::unique_lock<std::mutex> lock(mutex_);
     // before ready() looks again: whoever makes it true afterwards sees the sleeper
     sleeps_ = true;
     changed_.wait(lock, ready);
     sleeps_ = false;
   }
+
+  bool is_asleep() const { return sleeps_; }
 
   /// Wakes the thread. Called after an atomic change in the order of all threads.
   void ring() {
