@@ -44,30 +44,37 @@ class Row {
   }
 
  private:
-  const Grid<rank, tiled>& grid_;
+  Grid<rank, tiled> grid_;
   size_t counts_[rank];  // of tiles along each range
 };
 
-template <bool with_thread, size_t rank, size_t tiled, class Function, size_t... s, size_t... e>
-void run(pthreadpool_t pool, Function function, void* context, const Grid<rank, tiled>& grid,
-         std::index_sequence<s...>, std::index_sequence<e...>) {
-  const taper::Threads* threads = pool == nullptr ? nullptr : pool->threads;
-  const Row<rank, tiled> row(grid);
-  taper::parallel_for_threads(threads, row.tasks(), [&](index_t i, int thread) {
+// What the threads of a call read, in one or two lines of memory.
+template <bool with_thread, size_t rank, size_t tiled, class Function>
+struct alignas(64) Body {
+  Function function;
+  void* context;
+  Row<rank, tiled> row;
+
+  void operator()(index_t i, int thread) const {
+    run(i, thread, std::make_index_sequence<rank>(), std::make_index_sequence<tiled>());
+  }
+  template <size_t... s, size_t... e>
+  void run(index_t i, [[maybe_unused]] int thread, std::index_sequence<s...>,
+           std::index_sequence<e...>) const {
     size_t starts[rank], extents[tiled + 1];
     row.locate(i, starts, extents);
     if constexpr (with_thread)
       function(context, static_cast<size_t>(thread), starts[s]..., extents[e]...);
     else
       function(context, starts[s]..., extents[e]...);
-  });
-}
+  }
+};
 
 template <bool with_thread = false, size_t rank, size_t tiled, class Function>
 void parallelize(pthreadpool_t pool, Function function, void* context,
                  const Grid<rank, tiled>& grid) {
-  run<with_thread>(pool, function, context, grid, std::make_index_sequence<rank>(),
-                   std::make_index_sequence<tiled>());
+  const Body<with_thread, rank, tiled, Function> body{function, context, Row<rank, tiled>(grid)};
+  taper::parallel_for_threads(pool == nullptr ? nullptr : pool->threads, body.row.tasks(), body);
 }
 
 // Rows of so many tiles at most read weights that are large, as a rule.
