@@ -19,18 +19,50 @@ inline Windows windows_of(const Shape& self, const Shape& result, Span<const int
                               2);
 }
 
-/// The taps of a row of windows at `height`, joined. x: an image.
+/// Fewer channels than a vector has lanes.
+inline constexpr index_t few_channels = 16;
+
+/// Copies n pixels that lie `step` apart, one behind the other. `left`: elements from the first one
+/// to the end of the image. Up to few_channels elements behind the last pixel are overwritten.
+template <index_t width, class T>
+void collect(const T* x, index_t step, index_t channels, index_t n, index_t left, T* to) {
+  index_t i = 0;
+  for (; i < n && i * step + width <= left; ++i)
+    for (index_t c = 0; c < width; ++c) to[i * channels + c] = x[i * step + c];
+  for (; i < n; ++i)
+    for (index_t c = 0; c < channels; ++c) to[i * channels + c] = x[i * step + c];
+}
+
+/// The taps of a row of windows at `height`, joined. x: an image. With few channels, the same tap
+/// of several windows is collected first, so that vectors join these windows.
 template <class Join, class T>
 void pool_row(const Windows& p, index_t channels, const T* x, index_t height, T* y) {
+  constexpr index_t most = 96;  // elements of collected taps
+  T collected[taps::most_taps + 1][most + few_channels];
   const index_t kernel_w = static_cast<index_t>(p.window[2].kernel);
-  for (index_t o = 0; o < p.out[2]; ++o, y += channels) {
-    taps::Taps<Join, T> taps(channels, y);
+  const bool is_inside = p.tap(2, 0, 0) >= 0 && p.tap(2, p.out[2] - 1, kernel_w - 1) < p.in[2],
+             collects = is_inside && channels > 0 && channels < few_channels;
+  const index_t at_once = collects ? most / channels : 1,
+                step = static_cast<index_t>(p.window[2].stride) * channels,
+                elements = p.in[1] * p.in[2] * channels;
+  for (index_t o = 0; o < p.out[2]; o += at_once) {
+    const index_t n = p.out[2] - o < at_once ? p.out[2] - o : at_once;
+    taps::Taps<Join, T> taps(n * channels, y + o * channels);
+    int place = 0;  // taps that are not joined yet keep theirs
     for (index_t kh = 0; kh < p.window[1].kernel; ++kh) {
       const index_t h = p.tap(1, height, kh);
       if (h < 0 || h >= p.in[1]) continue;
-      for (index_t kw = 0; kw < kernel_w; ++kw)
-        if (const index_t w = p.tap(2, o, kw); w >= 0 && w < p.in[2])
-          taps.add(x + (h * p.in[2] + w) * channels);
+      for (index_t kw = 0; kw < kernel_w; ++kw) {
+        const index_t w = p.tap(2, o, kw), at = (h * p.in[2] + w) * channels;
+        if (w < 0 || w >= p.in[2]) continue;
+        T* const to = collected[place];
+        if (collects && channels <= few_channels / 2)
+          collect<few_channels / 2>(x + at, step, channels, n, elements - at, to);
+        else if (collects)
+          collect<few_channels>(x + at, step, channels, n, elements - at, to);
+        place = place == taps::most_taps ? 0 : place + 1;
+        taps.add(collects ? to : x + at);
+      }
     }
     taps.finish();
   }

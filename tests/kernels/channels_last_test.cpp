@@ -26,23 +26,28 @@ Tensor numbers(const Ints& sizes, DType dtype) {
 TEST(taper_max_pool2d, has_the_bits_of_max_pool2d_in_every_dtype) {
   for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::i32, DType::i16, DType::i8,
                             DType::u8, DType::f16, DType::bf16})
-    for (const int64_t channels : {1, 3, 7, 8, 17, 64}) {
+    for (const int64_t channels : {1, 3, 7, 8, 15, 17, 64}) {
       const Tensor x = numbers({2, channels, 9, 11}, dtype);
       for (const bool ceil_mode : {false, true})
         expect_same_bits(max_last(last(x), {3, 2}, {2, 2}, {1, 0}, {1, 2}, ceil_mode),
                          last(max_pool2d(x, {3, 2}, {2, 2}, {1, 0}, {1, 2}, ceil_mode)));
+      expect_same_bits(max_last(last(x), {4, 5}, {1, 3}, {2, 0}),  // twenty taps
+                       last(max_pool2d(x, {4, 5}, {1, 3}, {2, 0})));
+      expect_same_bits(max_last(last(x), {3}, {2}, {1}), last(max_pool2d(x, 3, 2, 1)));
     }
 }
 
 TEST(taper_avg_pool2d, has_the_bits_of_avg_pool2d_in_every_dtype) {
   for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::f16, DType::bf16})
-    for (const int64_t channels : {1, 3, 7, 8, 17, 64}) {
+    for (const int64_t channels : {1, 3, 7, 8, 15, 17, 64}) {
       const Tensor x = numbers({2, channels, 9, 11}, dtype);
       for (const bool count_padding : {false, true})
         for (const std::optional<int64_t> divisor : {std::optional<int64_t>(), {-3}})
           expect_same_bits(
               average_last(last(x), {3, 2}, {2, 2}, {1, 0}, true, count_padding, divisor),
               last(avg_pool2d(x, {3, 2}, {2, 2}, {1, 0}, true, count_padding, divisor)));
+      expect_same_bits(average_last(last(x), {4, 5}, {1, 3}, {2, 0}, false, true, {}),
+                       last(avg_pool2d(x, {4, 5}, {1, 3}, {2, 0}, false, true, {})));
     }
 }
 
