@@ -58,6 +58,41 @@ struct GemmBlock {
       run_packed();
   }
 
+  /// The same for a b that was packed at load: each panel of a meets a panel of b, or several
+  /// beside each other.
+  void run_panels() const {
+    const bool packs_a = this->packs_a();
+    const index_t across = packs_a ? 1 : a.across_stride;
+    const float* const bias = bias_of_columns();
+    const auto columns_at = [&](index_t j) {
+      const Microkernels::LongPanel* const wide = long_panel_at(j);
+      const index_t vectors = wide != nullptr ? wide->vectors : kernels.panel_vectors;
+      return smaller(vectors * kernels.lanes, columns - j);
+    };
+    for_each_block(columns_at, [&](index_t k, index_t j, index_t here) {
+      const index_t depth = this->depth(k), vectors = ceil_div(here, kernels.lanes);
+      const Microkernels::LongPanel* const wide = long_panel_at(j);
+      const bool is_last = k + depth == this->k,
+                 in_tile = bias != nullptr && here == vectors * kernels.lanes;
+      const PrefetchOfPanels prefetch = prefetch_behind(k, j, j + here, depth, panels());
+      const float* const panel = packed.at(packed_column + j, k);
+      for (index_t p = 0; p < panels(); ++p) {
+        if (packs_a && j == 0) pack_a(k, p);
+        const index_t rows = rows_of(p), row = first(p);
+        const float* const from = packs_a ? scratch.a + row * depth : a.floats(row, k);
+        place_rows(
+            vectors, row, rows, k, j, here,
+            [&](float* sums, index_t width, bool adds) {
+              (wide != nullptr ? wide->tile : kernels.panel_tile[rows - 1][vectors - 1])(
+                  depth, from, across, packs_a ? rows : a.depth_stride, panel,
+                  packed.panel_floats(), sums, width, adds, is_last && in_tile ? bias + j : nullptr,
+                  prefetch.of_tile(p));
+            },
+            in_tile);
+      }
+    });
+  }
+
  private:
   // With at most so many panels of columns, a is not packed.
   static constexpr index_t few_panels = 4;
@@ -293,41 +328,6 @@ struct GemmBlock {
     return l.tile != nullptr && l.vectors * kernels.lanes <= columns - j ? &l : nullptr;
   }
 
-  // For a b that was packed at load: each panel of a meets a panel of b, or several beside each
-  // other.
-  void run_panels() const {
-    const bool packs_a = this->packs_a();
-    const index_t across = packs_a ? 1 : a.across_stride;
-    const float* const bias = bias_of_columns();
-    const auto columns_at = [&](index_t j) {
-      const Microkernels::LongPanel* const wide = long_panel_at(j);
-      const index_t vectors = wide != nullptr ? wide->vectors : kernels.panel_vectors;
-      return smaller(vectors * kernels.lanes, columns - j);
-    };
-    for_each_block(columns_at, [&](index_t k, index_t j, index_t here) {
-      const index_t depth = this->depth(k), vectors = ceil_div(here, kernels.lanes);
-      const Microkernels::LongPanel* const wide = long_panel_at(j);
-      const bool is_last = k + depth == this->k,
-                 in_tile = bias != nullptr && here == vectors * kernels.lanes;
-      const PrefetchOfPanels prefetch = prefetch_behind(k, j, j + here, depth, panels());
-      const float* const panel = packed.at(packed_column + j, k);
-      for (index_t p = 0; p < panels(); ++p) {
-        if (packs_a && j == 0) pack_a(k, p);
-        const index_t rows = rows_of(p), row = first(p);
-        const float* const from = packs_a ? scratch.a + row * depth : a.floats(row, k);
-        place_rows(
-            vectors, row, rows, k, j, here,
-            [&](float* sums, index_t width, bool adds) {
-              (wide != nullptr ? wide->tile : kernels.panel_tile[rows - 1][vectors - 1])(
-                  depth, from, across, packs_a ? rows : a.depth_stride, panel,
-                  packed.panel_floats(), sums, width, adds, is_last && in_tile ? bias + j : nullptr,
-                  prefetch.of_tile(p));
-            },
-            in_tile);
-      }
-    });
-  }
-
   // For panels of halves, which are widened on the way.
   void run_half_panels() const {
     const HalfPanelTiles::OfDtype& tiles =
@@ -337,6 +337,7 @@ struct GemmBlock {
     const index_t panel_vectors = panel_width / kernels.lanes,
                   wide = long_tile != nullptr ? tiles.long_tile[rows - 1].vectors : tiles.vectors;
     const EvenParts parts{rows, ceil_div(rows, tiles.rows)};
+    const float* const bias = bias_of_columns();
     const auto is_wide = [&](index_t j) { return wide * kernels.lanes <= columns - j; };
     const auto columns_at = [&](index_t j) {
       return smaller((is_wide(j) ? wide : panel_vectors) * kernels.lanes, columns - j);
@@ -350,16 +351,23 @@ struct GemmBlock {
                                    : long_tile != nullptr ? long_tile
                                                           : tiles.tile[count - 1];
         place_half_tile(tile, is_wide(j) ? wide : panel_vectors, parts.begin(p), count, k, j, here,
-                        prefetch.of_tile(p));
+                        bias, prefetch.of_tile(p));
       }
     });
   }
   void place_half_tile(HalfPanelTile tile, index_t vectors, index_t row, index_t rows, index_t k,
-                       index_t column, index_t columns, const NextPanels& next) const {
-    place_rows(vectors, row, rows, k, column, columns, [&](float* sums, index_t width, bool adds) {
-      tile(depth(k), a.floats(row, k), a.across_stride, a.depth_stride,
-           halves.at(packed_column + column, k), halves.panel_halves(), sums, width, adds, next);
-    });
+                       index_t column, index_t columns, const float* bias,
+                       const NextPanels& next) const {
+    const bool is_last = k + depth(k) == this->k,
+               in_tile = bias != nullptr && columns == vectors * kernels.lanes;
+    place_rows(
+        vectors, row, rows, k, column, columns,
+        [&](float* sums, index_t width, bool adds) {
+          tile(depth(k), a.floats(row, k), a.across_stride, a.depth_stride,
+               halves.at(packed_column + column, k), halves.panel_halves(), sums, width, adds,
+               is_last && in_tile ? bias + column : nullptr, next);
+        },
+        in_tile);
   }
 
   // For panels of pairs, with an instruction that multiplies them.

@@ -44,7 +44,8 @@ struct HalfRow<BFloat16> {
 template <class E, int rows, int vectors, bool is_long = false>
 void half_panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, index_t a_column,
                      const uint16_t* HWY_RESTRICT b, index_t b_panel, float* HWY_RESTRICT c,
-                     index_t c_row, bool add_to_c, const NextPanels& next_panels) {
+                     index_t c_row, bool add_to_c, const float* bias,
+                     const NextPanels& next_panels) {
   constexpr int panels = vectors / vectors_of_panel, places = HalfRow<E>::places;
   constexpr bool is_full = rows * vectors + smaller(rows, vectors) + 2 >= registers;
   constexpr index_t row = places * panel_width, ahead = Microkernels::rows_ahead * 2 * panel_width;
@@ -53,10 +54,15 @@ void half_panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, 
                 next_panel = b_panel * static_cast<index_t>(sizeof(uint16_t));
   const uint16_t* panel[panels];
   for (int p = 0; p < panels; ++p) panel[p] = b + p * b_panel;
+  const float* third[(rows + 2) / 3];  // as in panel_tile
+  for (int r = 0; r < rows; r += 3) third[r / 3] = a + r * a_row;
   Vec sum[rows][vectors];
   TAPER_UNROLL
   for (int r = 0; r < rows; ++r) TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v) sum[r][v] = broadcast(0);
+  for (int v = 0; v < vectors; ++v) {
+    sum[r][v] = broadcast(0);
+    __builtin_prefetch(c + r * c_row + v * lanes, 1);  // it is in the cache at the end
+  }
 
   const auto column = [&](int v, int place) HWY_ATTR {
     return HalfRow<E>::template widened<is_full>(
@@ -67,7 +73,7 @@ void half_panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, 
     if constexpr (rows < vectors) {
       Vec x[rows];
       TAPER_UNROLL
-      for (int r = 0; r < rows; ++r) x[r] = broadcast(a[r * a_row]);
+      for (int r = 0; r < rows; ++r) x[r] = broadcast(third[r / 3][r % 3 * a_row]);
       TAPER_UNROLL
       for (int v = 0; v < vectors; ++v) {
         const Vec y = column(v, place);
@@ -80,12 +86,13 @@ void half_panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, 
       for (int v = 0; v < vectors; ++v) y[v] = column(v, place);
       TAPER_UNROLL
       for (int r = 0; r < rows; ++r) {
-        const Vec x = broadcast(a[r * a_row]);
+        const Vec x = broadcast(third[r / 3][r % 3 * a_row]);
         TAPER_UNROLL
         for (int v = 0; v < vectors; ++v) sum[r][v] = multiply_add(x, y[v], sum[r][v]);
       }
     }
-    a += a_column;
+    TAPER_UNROLL
+    for (int r = 0; r < rows; r += 3) third[r / 3] += a_column;
   };
   index_t k = 0;
   for (; k + places <= depth; k += places) {
@@ -103,7 +110,7 @@ void half_panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, 
   }
   if (k < depth) multiply(0);
 
-  store_tile(sum, c, c_row, add_to_c);
+  store_tile(sum, c, c_row, add_to_c, bias);
 }
 
 // As many vectors as the sums leave room for: more of it for pairs, which are taken apart. Whole

@@ -8,7 +8,7 @@ namespace taper::optimized {
 /// panel, or of one of its pairs. Panels lie `b_panel` halves apart.
 using HalfPanelTile = void (*)(index_t depth, const float* a, index_t a_row, index_t a_column,
                                const uint16_t* b, index_t b_panel, float* c, index_t c_row,
-                               bool add, const NextPanels& next);
+                               bool add, const float* bias, const NextPanels& next);
 
 struct HalfPanelTiles {
   static constexpr int most_rows = 8, most_rows_of_long = 3;

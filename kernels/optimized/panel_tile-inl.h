@@ -66,16 +66,7 @@ void panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, index
     for (int r = 0; r < rows; r += 3) third[r / 3] += a_column;
   }
 
-  if (bias == nullptr) return store_tile(sum, c, c_row, add_to_c);
-  Vec last[vectors];
-  TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v) last[v] = load(bias + v * lanes);
-  TAPER_UNROLL
-  for (int r = 0; r < rows; ++r, c += c_row) TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v) {
-    const Vec whole = add_to_c ? add(load(c + v * lanes), sum[r][v]) : sum[r][v];
-    store(add(whole, last[v]), c + v * lanes);
-  }
+  store_tile(sum, c, c_row, add_to_c, bias);
 }
 
 }  // namespace

@@ -330,6 +330,22 @@ HWY_INLINE void store_tile(const Vec (&sum)[rows][vectors], float* c, index_t c_
   }
 }
 
+/// The same. Then a number is added to each column if `bias` is not nullptr.
+template <int rows, int vectors>
+HWY_INLINE void store_tile(const Vec (&sum)[rows][vectors], float* c, index_t c_row, bool add_to_c,
+                           const float* bias) {
+  if (bias == nullptr) return store_tile(sum, c, c_row, add_to_c);
+  Vec last[vectors];
+  TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) last[v] = load(bias + v * lanes);
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r, c += c_row) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) {
+    const Vec whole = add_to_c ? add(load(c + v * lanes), sum[r][v]) : sum[r][v];
+    store(add(whole, last[v]), c + v * lanes);
+  }
+}
+
 template <int width>
 HWY_INLINE auto transposed(const float* from, index_t across_stride) {
   return turned<width>(load_lines<width>(from, across_stride));
