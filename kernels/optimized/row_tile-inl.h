@@ -9,6 +9,7 @@
 
 #include "taper/kernels/optimized/microkernel.h"
 #include "taper/kernels/optimized/simd-inl.h"
+#include "taper/kernels/optimized/tasks.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace taper::optimized {
@@ -22,13 +23,21 @@ void turn(const float* from, index_t stride, index_t columns, index_t depth,
     for (index_t j = 0; j < lanes; ++j) turned[k][j] = j < columns ? from[k + j * stride] : 0;
 }
 
+// The same for four columns or more, and a depth of 16. Other j are left as they are.
+void turn_fours(const float* from, index_t stride, index_t columns, float (*turned)[lanes]) {
+  for (index_t i = 0; i < columns; i += 4) {
+    const index_t j = smaller(i, columns - 4);
+    transpose<4, 4>(from + j * stride, stride, turned[0] + j, lanes);
+  }
+}
+
 // `unit`: a_column is 1. Then places of `a` have addresses that differ by constants.
 template <int rows, bool unit>
 void row_tile_along(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, index_t a_row,
                     index_t a_column, const float* HWY_RESTRICT b, index_t b_column,
                     index_t columns, float* HWY_RESTRICT c, index_t c_row) {
   constexpr int step = 16;  // one cache line of each column
-  alignas(64) float copy[step][lanes];
+  alignas(64) float copy[step][lanes] = {};
   for (index_t begin = 0; begin == 0 || begin < columns; begin += lanes) {
     // the last columns may be computed twice
     const index_t j = columns - begin >= lanes ? begin : columns > lanes ? columns - lanes : 0;
@@ -60,7 +69,10 @@ void row_tile_along(index_t depth, index_t depth_block, const float* HWY_RESTRIC
             for (int l = 0; l < lanes; ++l) multiply(i + l, line[l]);
           }
         } else {
-          turn(from + k, b_column, width, here, copy);
+          if (here == step && width >= 4)
+            turn_fours(from + k, b_column, width, copy);
+          else
+            turn(from + k, b_column, width, here, copy);
           for (index_t i = 0; i < here; ++i) multiply(i, load(copy[i]));
         }
       }
