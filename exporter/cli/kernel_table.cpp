@@ -46,33 +46,52 @@ std::vector<CpuFeatures> machines(KernelSet kernels) {
   return found;
 }
 
-const optimized::NarrowRecord* narrow_record(const Kernel* any) {
+// The smallest first.
+std::vector<const optimized::NarrowRecord*> narrow_records(const Kernel* any) {
+  std::vector<const optimized::NarrowRecord*> found;
   for (const auto& records : {optimized::narrow_products, optimized::narrow_convolutions})
     for (const optimized::NarrowRecord& r : records)
-      if (r.any == any) return &r;
-  return nullptr;
+      if (r.any == any) found.push_back(&r);
+  return found;
 }
 
 // The records that a program uses, on any machine.
 struct Uses {
   std::set<const Kernel*> records;
-  std::set<const Kernel*> wide;  // of those: some call does not fit its NarrowRecord
+  std::set<const optimized::NarrowRecord*> unfit;  // for some call
 
   const Kernel* smallest(const Kernel* k) const {
-    const optimized::NarrowRecord* r = narrow_record(k);
-    return r == nullptr || wide.contains(k) ? k : r->narrow;
+    for (const optimized::NarrowRecord* r : narrow_records(k))
+      if (!unfit.contains(r)) return r->narrow;
+    return k;
   }
 };
 
-// The literals of an instruction, and the layouts of its constants: NarrowRecord::fits reads no
-// more.
+// Sizes that a program does not fix are unknown. So are strides.
+Shape known_shape(const internal::MethodView& view, const format::Value& value) {
+  const format::Shape& stored = view.shapes[value.shape()];
+  Shape shape;
+  shape.rank = stored.rank();
+  for (int d = 0; d < shape.rank; ++d) {
+    const format::Expression& e =
+        view.expressions[view.dims[stored.dims_first() + static_cast<uint32_t>(d)]];
+    shape.sizes[d] = e.operation() == format::Operation::literal
+                         ? e.literal()
+                         : optimized::NarrowRecord::unknown_size;
+  }
+  return shape;
+}
+
+// The literals of an instruction, the sizes of its tensors, and the layouts of its constants:
+// NarrowRecord::fits reads no more.
 struct KnownArguments {
+  std::vector<Shape> shapes;
   std::vector<TensorRef> tensors;
   std::vector<Slot> slots;
 
   KnownArguments(const Program& program, const internal::MethodView& view,
                  const format::Instruction& in)
-      : tensors(in.arguments_count()), slots(in.arguments_count()) {
+      : shapes(in.arguments_count()), tensors(in.arguments_count()), slots(in.arguments_count()) {
     for (size_t i = 0; i < slots.size(); ++i) {
       const format::Argument& a =
           view.arguments[static_cast<index_t>(in.arguments_first()) + static_cast<index_t>(i)];
@@ -86,9 +105,10 @@ struct KnownArguments {
           s.integer = a.content();
         continue;
       }
-      s.tensor = &tensors[i];
+      s.tensor = &tensors[i], tensors[i].shape = &shapes[i];
       if (a.form() != format::ArgumentForm::literal) continue;
       const format::Value& v = view.values[static_cast<index_t>(a.content())];
+      shapes[i] = known_shape(view, v);
       if (v.storage() == format::Storage::constant)
         tensors[i].layout = program.data().constants[v.storage_index()].layout;
     }
@@ -101,9 +121,9 @@ void add_calls(const Program& program, Uses& uses) {
     for (const format::Instruction& in : view.instructions) {
       if (in.kind() != format::InstructionKind::kernel) continue;
       const Kernel* record = &program.kernel(in.target());
-      const optimized::NarrowRecord* narrow = narrow_record(record);
-      if (narrow != nullptr && !narrow->fits(KnownArguments(program, view, in).slots.data()))
-        uses.wide.insert(record);
+      for (const optimized::NarrowRecord* narrow : narrow_records(record))
+        if (!narrow->fits(KnownArguments(program, view, in).slots.data()))
+          uses.unfit.insert(narrow);
     }
   }
 }

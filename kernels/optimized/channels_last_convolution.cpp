@@ -175,6 +175,13 @@ void copy_padded(const Plan& p, const float* image, index_t first_row, index_t r
   }
 }
 
+// The widest tile of one pixel for so many channels. nullptr: the others are as wide.
+const PixelTiles::Wide* wide_tile(const PixelTiles& tiles, index_t channels) {
+  for (const PixelTiles::Wide& wide : tiles.wide)
+    if (wide.vectors * tiles.lanes <= channels) return &wide;
+  return nullptr;
+}
+
 // The results [first, last) of a band, counted pixel by pixel, for the channels [begin, end) of a
 // group. `rows`: the rows below the band, from the group's first channel on.
 void run_chunk(const Convolution& v, const float* rows, index_t group, index_t first, index_t last,
@@ -182,23 +189,26 @@ void run_chunk(const Convolution& v, const float* rows, index_t group, index_t f
   const Plan& p = v.plan;
   const Correlation& c = p.c;
   const float* pixel[most_chunk];
-  const index_t width = p.pads ? padded_width(c) : c.in[2];
-  index_t y = first / c.out[2], x = first % c.out[2];
-  for (index_t i = 0; i < last - first; ++i) {
-    pixel[i] = rows + (y * c.stride[1] * width + x * c.stride[2]) * p.pixel;
-    if (++x == c.out[2]) x = 0, ++y;
-  }
+  const index_t width = p.pads ? padded_width(c) : c.in[2], step = c.stride[2] * p.pixel;
   const index_t depth = depth_of(c), count = last - first;
+  index_t y = first / c.out[2], x = first % c.out[2];
+  for (index_t i = 0; i < count; ++y, x = 0) {  // the rest of a row
+    const float* from = rows + y * c.stride[1] * width * p.pixel + x * step;
+    for (const index_t end = i + smaller(c.out[2] - x, count - i); i < end; ++i, from += step)
+      pixel[i] = from;
+  }
   const PackedMatrix weight{v.weight + group * (p.packs ? floats_of_group(p) : 0), depth};
   const index_t channel0 = p.packs ? 0 : group * c.outputs;  // within `weight`
-  for (index_t j = begin; j < end; j += v.tiles.columns()) {
+  for (index_t j = begin, columns; j < end; j += columns) {
+    const PixelTiles::Wide* const wide = count == 1 ? wide_tile(v.tiles, end - j) : nullptr;
+    columns = wide != nullptr ? index_t{wide->vectors} * v.tiles.lanes : v.tiles.columns();
     const Finish finish = v.finish.from_channel(group * c.outputs + j);
     PixelSums s{};
-    s.columns = smaller(v.tiles.columns(), end - j);
+    s.columns = smaller(columns, end - j);
     const index_t vectors = ceil_div(s.columns, v.tiles.lanes);
-    const EvenParts tiles(count, ceil_div(count, v.tiles.pixels[vectors - 1]));
-    s.vector_step = v.tiles.lanes == panel_width ? weight.panel_floats() : v.tiles.lanes;
-    s.to_pixel = p.to_pixel;
+    const EvenParts tiles(count,
+                          wide != nullptr ? 1 : ceil_div(count, v.tiles.pixels[vectors - 1]));
+    s.panel_step = weight.panel_floats(), s.to_pixel = p.to_pixel;
     for (index_t k = 0; k == 0 || k < depth; k += gemm_depth_block) {
       s.depth = smaller(gemm_depth_block, depth - k), s.first = k;
       s.offsets = v.offsets == nullptr ? nullptr : v.offsets + k;
@@ -207,8 +217,7 @@ void run_chunk(const Convolution& v, const float* rows, index_t group, index_t f
       const bool is_last = k + gemm_depth_block >= depth;
       s.finish = is_last ? &finish : nullptr;
       // the next weights come from memory while the tiles of these are computed
-      const index_t next_k = is_last ? 0 : k + gemm_depth_block,
-                    next_j = is_last ? j + v.tiles.columns() : j;
+      const index_t next_k = is_last ? 0 : k + gemm_depth_block, next_j = is_last ? j + columns : j;
       const bool has_next = next_j < end;
       const PrefetchOfPanels prefetch(has_next ? weight.at(channel0 + next_j, next_k) : s.weight,
                                       has_next ? smaller(gemm_depth_block, depth - next_k) : 0,
@@ -217,7 +226,7 @@ void run_chunk(const Convolution& v, const float* rows, index_t group, index_t f
         const index_t from = tiles.begin(t), length = tiles.length(t);
         s.next = prefetch.of_tile(t);
         s.to = out + from * s.to_pixel + group * c.outputs + j;
-        v.tiles.tile[length - 1][vectors - 1](s, pixel + from);
+        (wide != nullptr ? wide->tile : v.tiles.tile[length - 1][vectors - 1])(s, pixel + from);
       }
     }
   }
@@ -318,22 +327,47 @@ void pack_weights(const Microkernels& kernels, const Plan& p, In weight, float* 
 
 // ---- the records ----
 
-// `plain`: the program has no other operators than is_plain takes.
-template <CpuLevel level, bool plain = false>
+// Which calls a record runs.
+enum class Calls : uint8_t {
+  all,
+  plain,         // the program has no other operators than is_plain takes
+  plain_threes,  // and depthwise windows are at most 3 x 3
+};
+
+template <CpuLevel level, Calls calls>
+constexpr const PixelTiles& tiles_for() {
+  if constexpr (calls == Calls::plain_threes)
+    return pixel_tiles_of_threes<level>();
+  else
+    return pixel_tiles<level>();
+}
+
+// Whether the windows of a depthwise convolution are larger than 3 x 3.
+constexpr bool is_wide_depthwise(index_t groups, const Shape& weight) {
+  return weight.sizes[0] == groups && weight.sizes[1] == 1 &&
+         (weight.sizes[2] > 3 || weight.sizes[3] > 3);
+}
+
+template <CpuLevel level, Calls calls = Calls::all>
 Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints stride,
               Ints padding, Ints dilation, int64_t groups, ViewList<const float>, Ints program,
               Span<const double> constants, portable::Pixels out) {
-  if (plain && !portable::fused::is_plain(program))
+  if (calls != Calls::all && !portable::fused::is_plain(program))
     return context.fail(Error::not_supported,
                         TAPER_TEXT("this table of kernels runs only clamps and sums behind a "
                                    "convolution; write it again with taper export --kernels, from "
                                    "this program"));
+  if (calls == Calls::plain_threes && is_wide_depthwise(groups, weight.shape()))
+    return context.fail(Error::not_supported,
+                        TAPER_TEXT("this table of kernels runs depthwise convolutions of at most "
+                                   "3 x 3; write it again with taper export --kernels, from this "
+                                   "program"));
   const Correlation c = portable::image_correlation(input.shape(), out.shape(), weight.shape(),
                                                     stride, padding, dilation, groups);
   if (!portable::is_countable(c))
     return context.fail(Error::not_supported,
                         TAPER_TEXT("the image between its zeros is larger than any memory"));
-  plan = plan_convolution(pixel_tiles<level>(), c, weight.layout(),
+  plan = plan_convolution(tiles_for<level, calls>(), c, weight.layout(),
                           runs_program(program, constants), thread_count(context.threads));
   if (c.taps() > 1 && rows_below(c, 1) * padded_width(c) * plan.pixel > INT32_MAX)
     return context.fail(Error::not_supported,
@@ -342,13 +376,14 @@ Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints
   return portable::take_pixel_step(context, out, plan.to_pixel);
 }
 
-template <CpuLevel level, bool plain = false>
+template <CpuLevel level, Calls calls = Calls::all>
 Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bias, Ints, Ints, Ints,
           int64_t, ViewList<const float> others, Ints program, Span<const double> constants,
           portable::Pixels out) {
   const Correlation& c = plan.c;
   std::byte* scratch = static_cast<std::byte*>(context.scratch);
-  Convolution v{pixel_tiles<level>(),
+  constexpr bool plain = calls != Calls::all;
+  Convolution v{tiles_for<level, calls>(),
                 plan,
                 input.data(),
                 weight.data(),
@@ -364,15 +399,15 @@ Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bia
     run_depthwise(v, context.threads);
     return Error::ok;
   }
-  if (c.taps() > 1) {
+  if (c.taps() > 1 && c.inputs > 0) {
     int32_t* offset = reinterpret_cast<int32_t*>(scratch + plan.packed_bytes);
     v.offsets = offset;
-    const index_t width = plan.pads ? padded_width(c) : c.in[2];
-    for (index_t i = 0; i < c.inputs; ++i)
-      for (index_t ky = 0; ky < c.kernel[1]; ++ky)
-        for (index_t kx = 0; kx < c.kernel[2]; ++kx)
-          *offset++ = static_cast<int32_t>(
-              (ky * c.dilation[1] * width + kx * c.dilation[2]) * plan.pixel + i);
+    const index_t width = plan.pads ? padded_width(c) : c.in[2], taps = c.taps();
+    for (index_t ky = 0; ky < c.kernel[1]; ++ky)
+      for (index_t kx = 0; kx < c.kernel[2]; ++kx)
+        *offset++ =
+            static_cast<int32_t>((ky * c.dilation[1] * width + kx * c.dilation[2]) * plan.pixel);
+    for (index_t i = taps; i < depth_of(c); ++i, ++offset) *offset = offset[-taps] + 1;
   }
   run_dense(v, scratch + plan.shared_bytes, context.threads);
   return Error::ok;
@@ -388,15 +423,19 @@ constexpr portable::WidenedPackings<1> packings{
 
 TAPER_PACKING_KERNEL_LEVELS(taper_convolution, prepare, run, packings)
 
-// ---- records for programs that are plain ----
+// ---- records for some calls ----
 
-#define TAPER_PLAIN_RECORD(name, level)                                                    \
-  TAPER_NARROW_RECORD(taper_convolution, name, CpuLevel::level, packings<CpuLevel::level>, \
-                      (prepare<CpuLevel::level, true>), (run<CpuLevel::level, true>))
-TAPER_PLAIN_RECORD(taper_convolution_f32_plain, portable)
+#define TAPER_PLAIN_RECORDS(name, level)                                                           \
+  TAPER_NARROW_RECORD(taper_convolution, name##_plain, CpuLevel::level, packings<CpuLevel::level>, \
+                      (prepare<CpuLevel::level, Calls::plain>),                                    \
+                      (run<CpuLevel::level, Calls::plain>))                                        \
+  TAPER_NARROW_RECORD(taper_convolution, name##_plain_threes, CpuLevel::level,                     \
+                      packings<CpuLevel::level>, (prepare<CpuLevel::level, Calls::plain_threes>),  \
+                      (run<CpuLevel::level, Calls::plain_threes>))
+TAPER_PLAIN_RECORDS(taper_convolution_f32, portable)
 #if TAPER_X86_LEVELS
-TAPER_PLAIN_RECORD(taper_convolution_f32_avx2_plain, avx2)
-TAPER_PLAIN_RECORD(taper_convolution_f32_avx512_plain, avx512)
+TAPER_PLAIN_RECORDS(taper_convolution_f32_avx2, avx2)
+TAPER_PLAIN_RECORDS(taper_convolution_f32_avx512, avx512)
 #endif
 
 namespace {
@@ -404,10 +443,19 @@ bool is_plain(const Slot* arguments) {
   constexpr int program = 8;
   return portable::fused::is_plain({arguments[program].integers, arguments[program].size});
 }
+bool is_plain_with_threes(const Slot* arguments) {
+  constexpr int weight = 1, groups = 6;
+  return is_plain(arguments) &&
+         !is_wide_depthwise(arguments[groups].integer, *arguments[weight].tensor->shape);
+}
 constexpr NarrowRecord plain_records[] = {
+    {&taper_convolution_f32, &taper_convolution_f32_plain_threes, is_plain_with_threes},
     {&taper_convolution_f32, &taper_convolution_f32_plain, is_plain},
 #if TAPER_X86_LEVELS
+    {&taper_convolution_f32_avx2, &taper_convolution_f32_avx2_plain_threes, is_plain_with_threes},
     {&taper_convolution_f32_avx2, &taper_convolution_f32_avx2_plain, is_plain},
+    {&taper_convolution_f32_avx512, &taper_convolution_f32_avx512_plain_threes,
+     is_plain_with_threes},
     {&taper_convolution_f32_avx512, &taper_convolution_f32_avx512_plain, is_plain},
 #endif
 };

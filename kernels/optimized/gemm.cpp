@@ -70,7 +70,8 @@ index_t cut_scratch(const Microkernels& kernels, const Gemm& g, index_t rows, in
 }
 
 // Computes one of the blocks that the products are cut into. Each product has `down` x `across`
-// blocks.
+// blocks. `panels_only`: b is in panels of f32.
+template <bool panels_only>
 void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g, index_t down,
                index_t across, index_t number, const GemmScratch& s) {
   const index_t i = number / (down * across), place = number - i * down * across;
@@ -102,10 +103,11 @@ void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g,
                   smaller(plan.column_block, g.n - column),
                   {},
                   s};
-  if (g.dtype != DType::f32) {
-    block.run();
-    return round_block(block, g, i, row, column, s.piece);
-  }
+  if constexpr (!panels_only)
+    if (g.dtype != DType::f32) {
+      block.run();
+      return round_block(block, g, i, row, column, s.piece);
+    }
   block.c = static_cast<float*>(g.c) + i * g.c_batch + row * g.c_row + column;
   block.c_row = g.c_row;
   Epilogue& e = block.epilogue;
@@ -114,7 +116,26 @@ void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g,
   if (g.addend != nullptr)
     e.addend = static_cast<const float*>(g.addend) + i * g.addend_batch + row * g.addend_row +
                column * g.addend_column;
-  block.run();
+  if constexpr (panels_only)
+    block.run_panels();
+  else
+    block.run();
+}
+
+template <bool panels_only>
+void run_blocks(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g, void* scratch,
+                const Threads* threads) {
+  const index_t down = ceil_div(g.m, plan.row_block), across = ceil_div(g.n, plan.column_block),
+                blocks = g.batch * down * across;
+  const index_t work = plan.row_block * smaller(plan.column_block, g.n) * g.k + product_overhead;
+  const index_t at_once = larger(1, least_work / work);
+  parallel_for_threads(threads, ceil_div(blocks, at_once), [&](index_t task, index_t slot) {
+    GemmScratch s;
+    cut_scratch(kernels, g, plan.row_block, plan.column_block,
+                static_cast<std::byte*>(scratch) + slot * plan.bytes_per_slot, s);
+    for (index_t i = task * at_once; i < smaller(blocks, (task + 1) * at_once); ++i)
+      run_block<panels_only>(kernels, plan, g, down, across, i, s);
+  });
 }
 
 }  // namespace
@@ -163,17 +184,11 @@ GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_
 
 void run_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g, void* scratch,
               const Threads* threads) {
-  const index_t down = ceil_div(g.m, plan.row_block), across = ceil_div(g.n, plan.column_block),
-                blocks = g.batch * down * across;
-  const index_t work = plan.row_block * smaller(plan.column_block, g.n) * g.k + product_overhead;
-  const index_t at_once = larger(1, least_work / work);
-  parallel_for_threads(threads, ceil_div(blocks, at_once), [&](index_t task, index_t slot) {
-    GemmScratch s;
-    cut_scratch(kernels, g, plan.row_block, plan.column_block,
-                static_cast<std::byte*>(scratch) + slot * plan.bytes_per_slot, s);
-    for (index_t i = task * at_once; i < smaller(blocks, (task + 1) * at_once); ++i)
-      run_block(kernels, plan, g, down, across, i, s);
-  });
+  run_blocks<false>(kernels, plan, g, scratch, threads);
+}
+void run_panel_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g, void* scratch,
+                    const Threads* threads) {
+  run_blocks<true>(kernels, plan, g, scratch, threads);
 }
 
 }  // namespace taper::optimized

@@ -68,5 +68,8 @@ GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_
 /// `scratch`: plan.scratch_bytes() bytes, 64-byte aligned.
 void run_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& gemm, void* scratch,
               const Threads* threads);
+/// The same for f32 and a b in panels of f32. It links no other loops.
+void run_panel_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& gemm,
+                    void* scratch, const Threads* threads);
 
 }  // namespace taper::optimized

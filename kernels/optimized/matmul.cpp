@@ -69,67 +69,80 @@ Gemm linear(View<const E> input, Matrix<E> weight, Maybe<Matrix<E>> bias, View<E
   return g;
 }
 
-// `panels_only`: b is in panels of f32.
-template <CpuLevel level, bool panels_only>
+// Which calls a record runs.
+enum class Calls : uint8_t {
+  all,
+  panels,      // b is in panels of f32
+  panels_row,  // and a is one row
+};
+
+template <CpuLevel level, Calls calls>
 constexpr const Microkernels& loops() {
-  if constexpr (panels_only)
+  if constexpr (calls == Calls::panels_row)
+    return row_microkernels<level>();
+  else if constexpr (calls == Calls::panels)
     return panel_microkernels<level>();
   else
     return microkernels<level>();
 }
-template <CpuLevel level, bool panels_only>
+template <CpuLevel level, Calls calls>
 Error prepare(Context& context, GemmPlan& plan, const Gemm& g) {
-  if (panels_only && (has_strides(g.b_layout) || is_in_halves(g.b_layout)))
+  if (calls != Calls::all && (has_strides(g.b_layout) || is_in_halves(g.b_layout)))
     return context.fail(Error::not_supported,
                         TAPER_TEXT("this table of kernels reads only packed weights; write it again"
                                    " with taper export --kernels, from this program"));
-  plan = plan_gemm(loops<level, panels_only>(), g, thread_count(context.threads));
+  if (calls == Calls::panels_row && g.m > 1)
+    return context.fail(Error::not_supported,
+                        TAPER_TEXT("this table of kernels multiplies single rows, not {}; write it "
+                                   "again with taper export --kernels, from this program"),
+                        g.m);
+  plan = plan_gemm(loops<level, calls>(), g, thread_count(context.threads));
   context.need_scratch(plan.scratch_bytes());
   return Error::ok;
 }
-template <CpuLevel level, class E, bool panels_only>
+template <CpuLevel level, class E, Calls calls>
 Error run(Context& context, const GemmPlan& plan, Gemm g) {
   if constexpr (!std::is_same_v<E, float>) {
     g.small = &small_floats<level>, g.small_rows = &small_row_tiles<level>();
     if (g.dtype == DType::bf16) g.pairs = pair_tiles<level>();
   }
-  run_gemm(loops<level, panels_only>(), plan, g, context.scratch, context.threads);
+  constexpr auto* run = calls == Calls::all ? run_gemm : run_panel_gemm;
+  run(loops<level, calls>(), plan, g, context.scratch, context.threads);
   return Error::ok;
 }
 
 // The kernels of one level and one element type.
-template <CpuLevel level, class E, bool panels_only = false>
+template <CpuLevel level, class E, Calls calls = Calls::all>
 struct Products {
   static Error prepare_product(Context& context, GemmPlan& plan, Matrix<E> self, Matrix<E> mat2,
                                View<E> out) {
-    return prepare<level, panels_only>(context, plan, product<E>(self, mat2, out));
+    return prepare<level, calls>(context, plan, product<E>(self, mat2, out));
   }
   static Error run_product(Context& context, const GemmPlan& plan, Matrix<E> self, Matrix<E> mat2,
                            View<E> out) {
-    return run<level, E, panels_only>(context, plan, product<E>(self, mat2, out));
+    return run<level, E, calls>(context, plan, product<E>(self, mat2, out));
   }
   static Error prepare_plus(Context& context, GemmPlan& plan, Matrix<E> self, Matrix<E> mat1,
                             Matrix<E> mat2, Scalar beta, Scalar alpha, View<E> out) {
-    return prepare<level, panels_only>(context, plan,
-                                       product_plus<E>(self, mat1, mat2, beta, alpha, out));
+    return prepare<level, calls>(context, plan,
+                                 product_plus<E>(self, mat1, mat2, beta, alpha, out));
   }
   static Error run_plus(Context& context, const GemmPlan& plan, Matrix<E> self, Matrix<E> mat1,
                         Matrix<E> mat2, Scalar beta, Scalar alpha, View<E> out) {
-    return run<level, E, panels_only>(context, plan,
-                                      product_plus<E>(self, mat1, mat2, beta, alpha, out));
+    return run<level, E, calls>(context, plan, product_plus<E>(self, mat1, mat2, beta, alpha, out));
   }
   static Error prepare_linear(Context& context, GemmPlan& plan, View<const E> input,
                               Matrix<E> weight, Maybe<Matrix<E>> bias, View<E> out) {
-    return prepare<level, panels_only>(context, plan, linear<E>(input, weight, bias, out));
+    return prepare<level, calls>(context, plan, linear<E>(input, weight, bias, out));
   }
   static Error run_linear(Context& context, const GemmPlan& plan, View<const E> input,
                           Matrix<E> weight, Maybe<Matrix<E>> bias, View<E> out) {
     Gemm g = linear<E>(input, weight, bias, out);
-    if constexpr (std::is_same_v<E, float> && !panels_only) {
+    if constexpr (std::is_same_v<E, float> && calls == Calls::all) {
       g.small = &small_floats<level>, g.half_panels = &half_panel_tiles<level>();
       if (g.b_dtype == DType::bf16) g.pairs = pair_tiles<level>();
     }
-    return run<level, E, panels_only>(context, plan, g);
+    return run<level, E, calls>(context, plan, g);
   }
 };
 
@@ -206,21 +219,26 @@ template <Layout panels>
 constexpr Packing reads_panels_of_mat2[] = {portable::reads_from<2>(Layout::dense, panels)};
 }  // namespace
 
-#define TAPER_PANEL_RECORD(op, name, level, packings, prepare, run)      \
-  TAPER_NARROW_RECORD(op, name, CpuLevel::level, packings,               \
-                      (Products<CpuLevel::level, float, true>::prepare), \
-                      (Products<CpuLevel::level, float, true>::run))
+#define TAPER_PANEL_RECORD(op, name, level, calls, packings, prepare, run)       \
+  TAPER_NARROW_RECORD(op, name, CpuLevel::level, packings,                       \
+                      (Products<CpuLevel::level, float, Calls::calls>::prepare), \
+                      (Products<CpuLevel::level, float, Calls::calls>::run))
 #if TAPER_X86_LEVELS
-#define TAPER_PANEL_RECORDS(op, ...)                              \
-  TAPER_PANEL_RECORD(op, op##_f32_panels, portable, __VA_ARGS__)  \
-  TAPER_PANEL_RECORD(op, op##_f32_avx2_panels, avx2, __VA_ARGS__) \
-  TAPER_PANEL_RECORD(op, op##_f32_avx512_panels, avx512, __VA_ARGS__)
+#define TAPER_PANEL_RECORDS(op, calls, ...)                               \
+  TAPER_PANEL_RECORD(op, op##_f32_##calls, portable, calls, __VA_ARGS__)  \
+  TAPER_PANEL_RECORD(op, op##_f32_avx2_##calls, avx2, calls, __VA_ARGS__) \
+  TAPER_PANEL_RECORD(op, op##_f32_avx512_##calls, avx512, calls, __VA_ARGS__)
 #else
-#define TAPER_PANEL_RECORDS(op, ...) TAPER_PANEL_RECORD(op, op##_f32_panels, portable, __VA_ARGS__)
+#define TAPER_PANEL_RECORDS(op, calls, ...) \
+  TAPER_PANEL_RECORD(op, op##_f32_##calls, portable, calls, __VA_ARGS__)
 #endif
-TAPER_PANEL_RECORDS(mm, reads_panels<Layout::panels_of_last>, prepare_product, run_product)
-TAPER_PANEL_RECORDS(addmm, reads_panels_of_mat2<Layout::panels_of_last>, prepare_plus, run_plus)
-TAPER_PANEL_RECORDS(linear, reads_panels<Layout::panels_of_first>, prepare_linear, run_linear)
+TAPER_PANEL_RECORDS(mm, panels, reads_panels<Layout::panels_of_last>, prepare_product, run_product)
+TAPER_PANEL_RECORDS(addmm, panels, reads_panels_of_mat2<Layout::panels_of_last>, prepare_plus,
+                    run_plus)
+TAPER_PANEL_RECORDS(linear, panels, reads_panels<Layout::panels_of_first>, prepare_linear,
+                    run_linear)
+TAPER_PANEL_RECORDS(linear, panels_row, reads_panels<Layout::panels_of_first>, prepare_linear,
+                    run_linear)
 
 namespace {
 template <int argument, Layout panels>
@@ -230,18 +248,28 @@ bool is_in_panels(const Slot* arguments) {
 constexpr auto mm_fits = is_in_panels<1, Layout::panels_of_last>,
                addmm_fits = is_in_panels<2, Layout::panels_of_last>,
                linear_fits = is_in_panels<1, Layout::panels_of_first>;
+bool row_fits(const Slot* arguments) {
+  const Shape& input = *arguments[0].tensor->shape;
+  for (int i = 0; i + 1 < input.rank; ++i)
+    if (input.sizes[i] != 1) return false;
+  return linear_fits(arguments);
+}
 constexpr NarrowRecord of_panels[] = {
     {&mm_f32, &mm_f32_panels, mm_fits},
     {&addmm_f32, &addmm_f32_panels, addmm_fits},
+    {&linear_f32, &linear_f32_panels_row, row_fits},
     {&linear_f32, &linear_f32_panels, linear_fits},
 #if TAPER_X86_LEVELS
     {&mm_f32_avx2, &mm_f32_avx2_panels, mm_fits},
     {&addmm_f32_avx2, &addmm_f32_avx2_panels, addmm_fits},
+    {&linear_f32_avx2, &linear_f32_avx2_panels_row, row_fits},
     {&linear_f32_avx2, &linear_f32_avx2_panels, linear_fits},
     {&mm_f32_avx512, &mm_f32_avx512_panels, mm_fits},
     {&addmm_f32_avx512, &addmm_f32_avx512_panels, addmm_fits},
+    {&linear_f32_avx512, &linear_f32_avx512_panels_row, row_fits},
     {&linear_f32_avx512, &linear_f32_avx512_panels, linear_fits},
     // its pairs are for weights in bf16
+    {&linear_f32_avx512_bf16, &linear_f32_avx512_panels_row, row_fits},
     {&linear_f32_avx512_bf16, &linear_f32_avx512_panels, linear_fits},
 #endif
 };

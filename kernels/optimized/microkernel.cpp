@@ -142,6 +142,23 @@ void pack(const float* from, index_t across_stride, index_t depth_stride, index_
       to[k * to_row + i] = from[i * across_stride + k * depth_stride];
 }
 
+// `pack` for the panels of weights. Only whole panels take vectors, which is half as much code.
+void pack_panel(const float* from, index_t across_stride, index_t depth_stride, index_t across,
+                index_t depth, float* to, index_t to_row) {
+  constexpr int width = smaller(lanes, line);
+  static_assert(line == panel_width);
+  if (across == line && depth_stride == 1)
+    return turn_groups<width, line / width>(from, across_stride, depth, to, to_row);
+  if (across == line && across_stride == 1) {
+    for (index_t k = 0; k < depth; ++k)
+      std::memcpy(to + k * to_row, from + k * depth_stride, line * sizeof(float));
+    return;
+  }
+  for (index_t k = 0; k < depth; ++k)
+    for (index_t i = 0; i < across; ++i)
+      to[k * to_row + i] = from[i * across_stride + k * depth_stride];
+}
+
 // ---- epilogue, and other work on results ----
 
 void narrow(index_t rows, const float* from, index_t width, index_t columns, float* c,
@@ -257,10 +274,19 @@ constexpr Microkernels without_panel_tiles(Microkernels m) {
   for (int r = 0; r < Microkernels::most_rows; ++r)
     for (int v = 0; v < Microkernels::most_panel_vectors; ++v) m.panel_tile[r][v] = nullptr;
   for (int r = 0; r < Microkernels::most_rows_of_long; ++r) m.long_panel_tile[r].tile = nullptr;
-  m.narrow = nullptr, m.finish = nullptr, m.sum = nullptr;
+  m.pack = pack_panel, m.narrow = nullptr, m.finish = nullptr, m.sum = nullptr;
+  return m;
+}
+// For a packed b and one row of a, which is never packed.
+constexpr Microkernels of_one_row(Microkernels m) {
+  for (int r = 1; r < Microkernels::most_rows; ++r)
+    for (int v = 0; v < Microkernels::most_panel_vectors; ++v) m.panel_tile[r][v] = nullptr;
+  for (int r = 1; r < Microkernels::most_rows_of_long; ++r) m.long_panel_tile[r].tile = nullptr;
+  m.panel_rows = 1, m.pack = nullptr, m.sum = nullptr;
   return m;
 }
 constexpr Microkernels panel_table = without_dense_tiles(table),
+                       row_table = of_one_row(panel_table),
                        packing_table = without_panel_tiles(panel_table);
 
 }  // namespace
@@ -272,6 +298,7 @@ HWY_AFTER_NAMESPACE();
 namespace taper::optimized {
 TAPER_DEFINE_LEVEL_TABLES(Microkernels, microkernels, table)
 TAPER_DEFINE_LEVEL_TABLES(Microkernels, panel_microkernels, panel_table)
+TAPER_DEFINE_LEVEL_TABLES(Microkernels, row_microkernels, row_table)
 TAPER_DEFINE_LEVEL_TABLES(Microkernels, packing_microkernels, packing_table)
 }  // namespace taper::optimized
 #endif

@@ -106,7 +106,9 @@ struct Microkernels {
 TAPER_DECLARE_LEVEL_TABLES(Microkernels, microkernels)
 /// Those for a packed b, and no other tiles: the linker keeps what a table names.
 TAPER_DECLARE_LEVEL_TABLES(Microkernels, panel_microkernels)
-/// Only `pack`.
+/// Of these the ones for a single row of a.
+TAPER_DECLARE_LEVEL_TABLES(Microkernels, row_microkernels)
+/// Only `pack`, and that for panels.
 TAPER_DECLARE_LEVEL_TABLES(Microkernels, packing_microkernels)
 
 }  // namespace taper::optimized

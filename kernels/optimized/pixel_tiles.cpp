@@ -76,7 +76,7 @@ HWY_INLINE void sum_up(const PixelSums& s, const float* const* pixel, Vec (&sum)
   TAPER_UNROLL
   for (int p = 0; p < pixels; ++p) from[p] = pixel[p] + (has_offsets ? 0 : s.first);
   const float* weight = s.weight;
-  const index_t step = s.vector_step, depth = s.depth;
+  const index_t panel_step = s.panel_step, depth = s.depth;
   const int32_t* offsets = s.offsets;
   const char* next = reinterpret_cast<const char*>(s.next.from);
   const index_t next_step = s.next.step;
@@ -85,10 +85,11 @@ HWY_INLINE void sum_up(const PixelSums& s, const float* const* pixel, Vec (&sum)
     const index_t at = has_offsets ? offsets[k] : k;
     Vec w[vectors];
     TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v) w[v] = load(weight + v * step);
+    for (int v = 0; v < vectors; ++v)
+      w[v] = load(weight + v / panel_vectors * panel_step + v % panel_vectors * lanes);
     TAPER_UNROLL
-    for (int v = 0; v < vectors; v += panel_vectors)
-      __builtin_prefetch(next + v * step * static_cast<index_t>(sizeof(float)));
+    for (int panel = 0; panel < (vectors + panel_vectors - 1) / panel_vectors; ++panel)
+      __builtin_prefetch(next + panel * panel_step * static_cast<index_t>(sizeof(float)));
     next += next_step;
     TAPER_UNROLL
     for (int p = 0; p < pixels; ++p) {
@@ -242,6 +243,8 @@ void depthwise_row_of(const DepthwiseRow& r) {
   any_depthwise_row(r);
 }
 
+// `most`: wider windows have no tiles of their own.
+template <int most>
 void depthwise_row(const DepthwiseRow& r) {
   // The baseline of x86 has vectors of four floats and few registers: any tile would do.
   constexpr bool has_own_tiles = registers >= 32 || panel_vectors <= 2;
@@ -251,10 +254,12 @@ void depthwise_row(const DepthwiseRow& r) {
     };
     if (is(3, 1)) return depthwise_row_of<3, 1>(r);
     if (is(3, 2)) return depthwise_row_of<3, 2>(r);
-    if (is(5, 1)) return depthwise_row_of<5, 1>(r);
-    if (is(5, 2)) return depthwise_row_of<5, 2>(r);
-    if (is(7, 1)) return depthwise_row_of<7, 1>(r);
-    if (is(7, 2)) return depthwise_row_of<7, 2>(r);
+    if constexpr (most >= 7) {
+      if (is(5, 1)) return depthwise_row_of<5, 1>(r);
+      if (is(5, 2)) return depthwise_row_of<5, 2>(r);
+      if (is(7, 1)) return depthwise_row_of<7, 1>(r);
+      if (is(7, 2)) return depthwise_row_of<7, 2>(r);
+    }
   }
   any_depthwise_row(r);
 }
@@ -263,9 +268,13 @@ void depthwise_row(const DepthwiseRow& r) {
 
 // A tile's sums, a vector of weights for each of its vectors, and an input fit into the registers.
 constexpr int most_vectors = lanes == panel_width ? 3 : 2;
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+constexpr int most_pixels = 4;  // few: apps link them beside those of the levels that they use
+#else
+constexpr int most_pixels = PixelTiles::most_pixels;
+#endif
 constexpr int pixels_of(int vectors) {
-  const int most = (registers - 1 - vectors) / vectors;
-  return most < PixelTiles::most_pixels ? most : PixelTiles::most_pixels;
+  return smaller(most_pixels, (registers - 1 - vectors) / vectors);
 }
 
 template <int pixels, int vectors>
@@ -275,15 +284,17 @@ constexpr PixelTile tile_or_none() {
   else
     return nullptr;
 }
-template <size_t... p>
+template <int most, size_t... p>
 constexpr PixelTiles make_table(std::index_sequence<p...>) {
   return {lanes,
           most_vectors,
           {pixels_of(1), pixels_of(2), pixels_of(3)},
           {{tile_or_none<p + 1, 1>(), tile_or_none<p + 1, 2>(), tile_or_none<p + 1, 3>()}...},
-          depthwise_row};
+          {{8, tile<1, 8>}, {4, tile<1, 4>}},
+          depthwise_row<most>};
 }
-constexpr PixelTiles table = make_table(std::make_index_sequence<PixelTiles::most_pixels>());
+using Pixels = std::make_index_sequence<PixelTiles::most_pixels>;
+constexpr PixelTiles table = make_table<7>(Pixels()), table_of_threes = make_table<3>(Pixels());
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -293,5 +304,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace taper::optimized {
 TAPER_DEFINE_LEVEL_TABLES(PixelTiles, pixel_tiles, table)
+TAPER_DEFINE_LEVEL_TABLES(PixelTiles, pixel_tiles_of_threes, table_of_threes)
 }  // namespace taper::optimized
 #endif

@@ -21,9 +21,9 @@ struct PixelSums {
   index_t depth;
   const int32_t* offsets;  ///< nullptr: offset(k) is first + k
   index_t first;
-  const float* weight;  ///< in a panel: vector v of place k at k * panel_width + v * vector_step
-  index_t vector_step;
-  index_t columns;  ///< channels; fewer than whole vectors are stored in part
+  const float* weight;  ///< in a panel: place k at k * panel_width
+  index_t panel_step;   ///< from one panel to the next one
+  index_t columns;      ///< channels; fewer than whole vectors are stored in part
   float* to;
   index_t to_pixel;      ///< from one pixel's results to the next one's
   bool adds;             ///< to what `to` holds
@@ -48,17 +48,25 @@ struct DepthwiseRow {
 };
 
 struct PixelTiles {
-  static constexpr int most_pixels = 8, most_vectors = 3;
+  static constexpr int most_pixels = 8, most_vectors = 3, wide_tiles = 2;
 
   int lanes;                 ///< floats of a vector
   int vectors;               ///< the most of a tile: a part of a panel, a panel, or several
   int pixels[most_vectors];  ///< the most of a tile: [vectors - 1]
   PixelTile tile[most_pixels][most_vectors];  ///< [pixels - 1][vectors - 1]
+  /// Tiles of one pixel, so wide that the processor does not wait for its sums. The widest is
+  /// first.
+  struct Wide {
+    int vectors;
+    PixelTile tile;
+  } wide[wide_tiles];
   void (*depthwise_row)(const DepthwiseRow& row);
 
   index_t columns() const { return index_t{lanes} * vectors; }
 };
 
 TAPER_DECLARE_LEVEL_TABLES(PixelTiles, pixel_tiles)
+/// The same, but no depthwise window has tiles of its own that is larger than 3 x 3.
+TAPER_DECLARE_LEVEL_TABLES(PixelTiles, pixel_tiles_of_threes)
 
 }  // namespace taper::optimized

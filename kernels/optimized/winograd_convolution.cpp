@@ -100,7 +100,7 @@ void multiply(const Winograd& v, const float* const* tile, index_t count, index_
   PixelSums s{};
   s.columns = vectors * v.tiles.lanes;
   s.offsets = nullptr, s.finish = nullptr;
-  s.vector_step = v.tiles.lanes == panel_width ? panels.panel_floats() : v.tiles.lanes;
+  s.panel_step = panels.panel_floats();
   s.to_pixel = v.tiles.columns();
   for (int place = 0; place < winograd_places; ++place, sums += p.chunk * s.to_pixel)
     for (index_t k = 0; k == 0 || k < p.inputs; k += gemm_depth_block) {

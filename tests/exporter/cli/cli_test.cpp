@@ -514,8 +514,11 @@ TEST(taper_export, writes_a_table_of_exactly_the_kernels_needed) {
 
 // Narrow weights stay dense: a panel of sixteen would be mostly zeros.
 TEST(taper_export, names_records_of_packed_weights_alone_where_all_are_packed) {
-  const auto table_of = [](const std::vector<int>& features) {
-    std::string graph = "graph forward\ninput \"x\" = %x: f32[4, 32]\n", rest;
+  const auto table_of = [](const std::vector<int>& features, const std::string& rows = "4") {
+    const std::string input = "f32[" + rows + ", 32]";
+    std::string graph = "graph forward\n", rest;
+    if (rows == "n") graph += "symbol n in [1, 8]\n", rest = "bind n = extent 0 of input 0\n";
+    graph += "input \"x\" = %x: " + input + "\n";
     ir::Payloads payloads;
     for (const int n : features) {
       const std::string sizes = "f32[" + std::to_string(n), name = "w" + std::to_string(n);
@@ -524,8 +527,8 @@ TEST(taper_export, names_records_of_packed_weights_alone_where_all_are_packed) {
       payloads[ir::digest(*w)] = w;
       graph +=
           "constant \"" + name + "\" = %" + name + ": " + sizes + ", 32] " + ir::digest(*w) + "\n";
-      rest += "%y" + name + ": f32[4, " + std::to_string(n) + "] = linear(%x, %" + name +
-              ", none)\noutput \"" + name + "\" = %y" + name + "\n";
+      rest.insert(0, "%y" + name + ": f32[" + rows + ", " + std::to_string(n) + "] = linear(%x, %" +
+                         name + ", none)\noutput \"" + name + "\" = %y" + name + "\n");
     }
     const auto program = tests::write_program("linear.taper", {graph + rest}, payloads);
     const std::string kernels = scratch_file("kernels.cpp").string();
@@ -534,6 +537,8 @@ TEST(taper_export, names_records_of_packed_weights_alone_where_all_are_packed) {
     return content(kernels);
   };
   EXPECT_THAT(table_of({32, 16}), HasSubstr("&taper::optimized::linear_f32_panels,"));
+  EXPECT_THAT(table_of({32, 16}, "n"), HasSubstr("&taper::optimized::linear_f32_panels,"));
+  EXPECT_THAT(table_of({32, 16}, "1"), HasSubstr("&taper::optimized::linear_f32_panels_row,"));
   EXPECT_THAT(table_of({32, 16}), Not(HasSubstr("&taper::optimized::linear_f32,")));
   EXPECT_THAT(table_of({32, 3}), HasSubstr("&taper::optimized::linear_f32,"));
   EXPECT_THAT(table_of({32, 3}), Not(HasSubstr("_panels,")));

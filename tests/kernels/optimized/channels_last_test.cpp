@@ -44,6 +44,10 @@ const Case cases[] = {
     {{1, 96, 70, 70}, {24, 96, 3, 3}, {1}, {1}},  // bands of rows
     {{0, 3, 8, 8}, {4, 3, 3, 3}},                 // empty
     {{2, 0, 8, 8}, {4, 0, 3, 3}, {1}, {1}},
+    {{1, 40, 1, 1}, {203, 40, 1, 1}},  // one pixel: wide tiles, and what they leave
+    {{3, 300, 1, 1}, {150, 300, 1, 1}},
+    {{1, 64, 1, 1}, {192, 32, 1, 1}, {1}, {0}, {1}, 2},
+    {{1, 64, 1, 1}, {90, 32, 1, 1}, {1}, {0}, {1}, 2},  // panels cross groups
 };
 
 // And depthwise ones of each size and stride, some of whose tiles lie at edges, over fewer pixels
@@ -225,6 +229,19 @@ void expect_program_bits(const Kernel& kernel, const Kernel& pointwise) {
   }
 }
 
+bool fits(const NarrowRecord& r, const Case& c, const Array& w, const Program& program) {
+  Slot slots[12] = {};
+  slots[1] = slot(w), slots[6] = slot(c.groups), slots[8] = slot(program.steps);
+  return r.fits(slots);
+}
+void expect_refused(const NarrowRecord& r, const Case& c, const Array& x, const Array& w,
+                    const Program& program) {
+  EXPECT_FALSE(fits(r, c, w, program)) << r.narrow->name;
+  ErrorInfo info;
+  EXPECT_EQ(prepare_channels_last(*r.narrow, c, x, w, program, info), Error::not_supported);
+  EXPECT_NE(std::strstr(info.message, "taper export --kernels"), nullptr) << r.narrow->name;
+}
+
 TEST(narrow_convolutions, run_plain_programs_with_the_same_bits_and_refuse_others) {
   const Case& c = cases[0];
   const Array x = turned(Array::random(c.input, 1)), w = Array::random(c.weight, 2),
@@ -244,15 +261,34 @@ TEST(narrow_convolutions, run_plain_programs_with_the_same_bits_and_refuse_other
                             channels_last(*r.any, c, x, w.ref(), &bias, p)))
           << r.narrow->name;
 
-    Slot slots[12] = {};
-    slots[8] = slot(plain[3].steps);
-    EXPECT_TRUE(r.fits(slots)) << r.any->name;
-    slots[8] = slot(sigmoid.steps);
-    EXPECT_FALSE(r.fits(slots)) << r.any->name;
-    ErrorInfo info;
-    EXPECT_EQ(prepare_channels_last(*r.narrow, c, x, w, sigmoid, info), Error::not_supported);
-    EXPECT_NE(std::strstr(info.message, "taper export --kernels"), nullptr) << r.narrow->name;
+    EXPECT_TRUE(fits(r, c, w, plain[3])) << r.narrow->name;
+    expect_refused(r, c, x, w, sigmoid);
   }
+}
+
+TEST(narrow_convolutions, of_threes_have_the_same_bits_and_refuse_larger_depthwise_windows) {
+  const Program relu{{8, 0, 0, 0, 0}, {}, {}};
+  int of_threes = 0;
+  for (const NarrowRecord& r : narrow_convolutions) {
+    const bool is_of_threes = std::strstr(r.narrow->name, "_threes") != nullptr;
+    of_threes += is_of_threes;
+    if (!cpu_features().has(r.any->needs)) continue;
+    for (const index_t size : {3, 5, 7})
+      for (const int64_t stride : {1, 2}) {
+        const Case c{{1, 36, size, 23}, {36, 1, size, size}, {stride}, {size / 2}, {1}, 36};
+        const Array x = turned(Array::random(c.input, 1)), w = Array::random(c.weight, 2),
+                    bias = Array::random({c.weight[0]}, 3);
+        if (is_of_threes && size > 3) {
+          expect_refused(r, c, x, w, relu);
+          continue;
+        }
+        EXPECT_TRUE(fits(r, c, w, relu)) << r.narrow->name;
+        EXPECT_TRUE(same_bits(channels_last(*r.narrow, c, x, w.ref(), &bias, relu),
+                              channels_last(*r.any, c, x, w.ref(), &bias, relu)))
+            << r.narrow->name << ", window " << size;
+      }
+  }
+  EXPECT_GE(of_threes, 1);
 }
 
 TEST(taper_convolution, runs_a_program_with_the_bits_of_pointwise) {

@@ -211,43 +211,46 @@ bool fuses(const Kernel& kernel) {
 
 TEST(products, add_fused_multiply_adds_along_k_in_blocks_of_256) {
   const CpuFeatures cpu = cpu_features();
-  const index_t k = 700, columns = wide;
-  for (const Kernel* kernel : optimized::all) {
-    const bool is_linear = kernel->op == &ops::linear;
-    if ((kernel->op != &ops::mm && !is_linear) || !cpu.has(kernel->needs) || !fuses(*kernel))
-      continue;
-    for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-      if ((kernel->expected[0].dtypes & one(dtype)) == 0) continue;
-      const Numbers right(dtype, {columns, k}, 2), addend(dtype, {columns}, 3);
-      Numbers across(dtype, {k, columns});
-      for (index_t i = 0; i < columns * k; ++i) across.set(i % k * columns + i / k, right.value(i));
-      const Numbers turned = across.turned();
-      for (const index_t m : {1, 2, 3, 4, 5, 6, 8, 16, 17, 19}) {
-        const Numbers left(dtype, {m, k}, 1);
-        Numbers want(dtype, {m, columns});
-        for (index_t i = 0; i < m; ++i)
-          for (index_t j = 0; j < columns; ++j) {
-            float total = 0;
-            for (index_t begin = 0; begin < k; begin += 256) {
-              float sum = 0;
-              for (index_t p = begin; p < std::min(k, begin + 256); ++p)
-                sum = std::fma(left.value(i * k + p), right.value(j * k + p), sum);
-              total = begin == 0 ? sum : total + sum;
+  const index_t k = 700;
+  for (const index_t columns : {index_t{10}, index_t{wide}})  // 10: fewer than a vector has lanes
+    for (const Kernel* kernel : optimized::all) {
+      const bool is_linear = kernel->op == &ops::linear;
+      if ((kernel->op != &ops::mm && !is_linear) || !cpu.has(kernel->needs) || !fuses(*kernel))
+        continue;
+      for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+        if ((kernel->expected[0].dtypes & one(dtype)) == 0) continue;
+        const Numbers right(dtype, {columns, k}, 2), addend(dtype, {columns}, 3);
+        Numbers across(dtype, {k, columns});
+        for (index_t i = 0; i < columns * k; ++i)
+          across.set(i % k * columns + i / k, right.value(i));
+        const Numbers turned = across.turned();
+        for (const index_t m : {1, 2, 3, 4, 5, 6, 8, 16, 17, 19}) {
+          const Numbers left(dtype, {m, k}, 1);
+          Numbers want(dtype, {m, columns});
+          for (index_t i = 0; i < m; ++i)
+            for (index_t j = 0; j < columns; ++j) {
+              float total = 0;
+              for (index_t begin = 0; begin < k; begin += 256) {
+                float sum = 0;
+                for (index_t p = begin; p < std::min(k, begin + 256); ++p)
+                  sum = std::fma(left.value(i * k + p), right.value(j * k + p), sum);
+                total = begin == 0 ? sum : total + sum;
+              }
+              want.set(i * columns + j, is_linear ? total + addend.value(j) : total);
             }
-            want.set(i * columns + j, is_linear ? total + addend.value(j) : total);
+          for (const Numbers* b : {is_linear ? &right : &across, is_linear ? &right : &turned}) {
+            ASSERT_TRUE(product(*kernel, left, b->ref(), addend) == want)
+                << kernel->name << ", " << m << " rows";
+            if (columns < 16) continue;  // such weights are never packed
+            const Forms forms(*kernel, *b);
+            for (size_t i = 0; i < forms.packed.size(); ++i)
+              ASSERT_TRUE(forms.stored[i]->ref()->layout != Layout::dense ||
+                          product(*kernel, left, forms.packed[i]->ref(), addend) == want)
+                  << kernel->name << ", " << m << " rows, packed";
           }
-        for (const Numbers* b : {is_linear ? &right : &across, is_linear ? &right : &turned}) {
-          ASSERT_TRUE(product(*kernel, left, b->ref(), addend) == want)
-              << kernel->name << ", " << m << " rows";
-          const Forms forms(*kernel, *b);
-          for (size_t i = 0; i < forms.packed.size(); ++i)
-            ASSERT_TRUE(forms.stored[i]->ref()->layout != Layout::dense ||
-                        product(*kernel, left, forms.packed[i]->ref(), addend) == want)
-                << kernel->name << ", " << m << " rows, packed";
         }
       }
     }
-  }
 }
 
 }  // namespace
