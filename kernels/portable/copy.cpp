@@ -39,6 +39,14 @@ void align(const Walk& a, const Walk& b, Walk& a_cut, Walk& b_cut) {
   }
 }
 
+/// Before a loop over strides that are not 1. clang would add one for strides of 1, and unroll
+/// both.
+#ifdef __clang__
+#define TAPER_STRIDED _Pragma("clang loop vectorize(disable) unroll(disable)")
+#else
+#define TAPER_STRIDED
+#endif
+
 /// Copies n elements; strides are in elements.
 template <int bytes>
 inline void copy_line(const char* from, index_t from_stride, char* to, index_t to_stride,
@@ -46,6 +54,7 @@ inline void copy_line(const char* from, index_t from_stride, char* to, index_t t
   if (from_stride == 1 && to_stride == 1) return copy_bytes(from, to, n * bytes);
   const Bytes<bytes>* x = reinterpret_cast<const Bytes<bytes>*>(from);
   Bytes<bytes>* y = reinterpret_cast<Bytes<bytes>*>(to);
+  TAPER_STRIDED
   for (index_t i = 0; i < n; ++i) y[i * to_stride] = x[i * from_stride];
 }
 
@@ -117,27 +126,26 @@ void copy_lines(const char* from, const Walk& from_walk, char* to, const Walk& t
   for (index_t at = first; at < end;) {
     const char* source = from + x.offset() * bytes;
     char* target = to + y.offset() * bytes;
-    index_t lines = plane < 0 || x.position(line) != 0 ? 0 : (end - at) / length;
-    if (lines > 0) {
+    index_t lines = plane < 0 || x.position(line) != 0 ? 0 : (end - at) / length, n = length;
+    index_t from_line = 0, to_line = 0;
+    const bool whole = lines > 0;
+    if (whole) {
       if (lines > x.left(plane)) lines = x.left(plane);
-      const index_t from_line = from_walk.strides[plane] * bytes,
-                    to_line = to_walk.strides[plane] * bytes;
-      const bool gathers = from_line == bytes && to_step == 1 && to_line == length * bytes;
-      if (gathers && length == 2)
-        interleave<bytes, 2>(source, from_step, target, lines);
-      else if (gathers && length == 3)
-        interleave<bytes, 3>(source, from_step, target, lines);
-      else
-        for (index_t i = 0; i < lines; ++i, source += from_line, target += to_line)
-          copy_line<bytes>(source, from_step, target, to_step, length);
-      x.advance(plane, lines), y.advance(plane, lines);
-      at += lines * length;
+      from_line = from_walk.strides[plane] * bytes, to_line = to_walk.strides[plane] * bytes;
     } else {
-      const index_t n = x.left(line) < end - at ? x.left(line) : end - at;
-      copy_line<bytes>(source, from_step, target, to_step, n);
-      x.advance(line, n), y.advance(line, n);
-      at += n;
+      lines = 1, n = x.left(line) < end - at ? x.left(line) : end - at;
     }
+    const bool gathers = from_line == bytes && to_step == 1 && to_line == length * bytes;
+    if (gathers && length == 2)
+      interleave<bytes, 2>(source, from_step, target, lines);
+    else if (gathers && length == 3)
+      interleave<bytes, 3>(source, from_step, target, lines);
+    else
+      for (index_t i = 0; i < lines; ++i, source += from_line, target += to_line)
+        copy_line<bytes>(source, from_step, target, to_step, n);
+    const int moved = whole ? plane : line;
+    x.advance(moved, whole ? lines : n), y.advance(moved, whole ? lines : n);
+    at += lines * n;
   }
 }
 void copy_lines(int bytes, const char* from, const Walk& from_walk, char* to, const Walk& to_walk,
@@ -262,13 +270,11 @@ void transpose_tile(const char* from, index_t column, index_t rows, index_t colu
       for (index_t k = i; k < i + n; ++k)
         for (index_t at = 0; at < rows * bytes; at += 64)
           __builtin_prefetch(ahead + k * column * bytes + at, 0, 2);
-    index_t r = 0;
-    for (; r + n <= rows; r += n)
+    for (index_t begin = 0; begin < rows; begin += n) {
+      const index_t r = begin + n <= rows ? begin : rows - n;
       transpose_square<bytes>(from + (c * column + r) * bytes, column * bytes, out[r] + c * bytes,
                               size);
-    if (r < rows)
-      transpose_square<bytes>(from + (c * column + rows - n) * bytes, column * bytes,
-                              out[rows - n] + c * bytes, size);
+    }
   }
   if (columns == tile)
     for (index_t r = 0; r < rows; ++r) copy_bytes(out[r], to + r * row * bytes, size);
