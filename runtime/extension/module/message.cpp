@@ -65,4 +65,10 @@ std::string describe(const ErrorInfo& info, const char* input) {
   return text;
 }
 
+std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
+  return text;
+}
+
 }  // namespace taper

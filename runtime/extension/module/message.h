@@ -1,5 +1,7 @@
 #pragma once
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "taper/runtime/core/error.h"
 
@@ -11,5 +13,8 @@ namespace taper {
 /// `input` is the name of the input whose index is `info.argument`, if the caller knows one:
 ///   "x (input 0): batch = 10 is outside 1..8"
 std::string describe(const ErrorInfo& info, const char* input = nullptr);
+
+/// The parts of a message as one text. Additions of strings would be more code in every caller.
+std::string joined(std::initializer_list<std::string_view> parts);
 
 }  // namespace taper

@@ -101,7 +101,7 @@ struct Module::Parts {
   Error add_region(size_t size, const std::string& what, Region::Use use = Region::Use::all) {
     Region region(size, use);
     if (!region.is_there())
-      return fail(Error::out_of_memory, what + " needs " + std::to_string(size) + " bytes");
+      return fail(Error::out_of_memory, joined({what, " needs ", std::to_string(size), " bytes"}));
     regions.push_back(std::move(region));
     return Error::ok;
   }
@@ -114,9 +114,10 @@ struct Module::Parts {
     // `load` says better what is wrong
     TAPER_TRY(add_region(size.ok() ? size.value() : 64, "the program"));
     if (const char* word = unknown_cpu_features())
-      return fail(Error::invalid_argument, std::string("TAPER_CPU is ") + word +
-                                               "; it can be portable, or names of features such as "
-                                               "avx2 or avx512_bf16, separated by commas");
+      return fail(Error::invalid_argument,
+                  joined({"TAPER_CPU is ", word,
+                          "; it can be portable, or names of features such as "
+                          "avx2 or avx512_bf16, separated by commas"}));
     static const CpuFeatures cpu = request_cpu_features();  // one question for all modules
     LoadOptions load_options{cpu};
     load_options.info = &info;
@@ -175,7 +176,7 @@ struct Module::Parts {
     const Region workspace(tables.value());
     if (!workspace.is_there())
       return fail(Error::out_of_memory,
-                  name + " needs " + std::to_string(tables.value()) + " bytes of tables");
+                  joined({name, " needs ", std::to_string(tables.value()), " bytes of tables"}));
     const Result<MethodRequirements> needed =
         program->requirements(name.c_str(), workspace, &info, threads);
     if (!needed.ok()) return info.error = needed.error(), fail(info);
@@ -224,15 +225,17 @@ struct Module::Parts {
   Error check_kind(const Method& method, index_t i, const Input& in) {
     const TensorRef expected = method.input(i);
     if (!in.has_rank_)
-      return fail(Error::invalid_argument, input_name(method, i) + " has more than 8 dimensions");
+      return fail(Error::invalid_argument,
+                  joined({input_name(method, i), " has more than 8 dimensions"}));
     if (in.is_number_ && expected.shape != nullptr)
-      return fail(Error::invalid_argument,
-                  input_name(method, i) +
-                      " takes a tensor, not a number: " + name_of(expected.dtype) + " of " +
-                      std::to_string(expected.shape->rank) + " dimensions");
+      return fail(
+          Error::invalid_argument,
+          joined({input_name(method, i), " takes a tensor, not a number: ", name_of(expected.dtype),
+                  " of ", std::to_string(expected.shape->rank), " dimensions"}));
     if (!in.is_number_ && expected.shape == nullptr)
-      return fail(Error::invalid_argument,
-                  input_name(method, i) + " takes a number, not a tensor; given " + type_text(in));
+      return fail(
+          Error::invalid_argument,
+          joined({input_name(method, i), " takes a number, not a tensor; given ", type_text(in)}));
     return Error::ok;
   }
 
@@ -248,9 +251,9 @@ struct Module::Parts {
   Result<Method*> execute(const std::string& name, const std::vector<Input>& inputs) {
     TAPER_LET(method, this->method(name));
     if (static_cast<index_t>(inputs.size()) != method->input_count())
-      return fail(Error::invalid_argument, name + " takes " +
-                                               std::to_string(method->input_count()) +
-                                               " inputs, not " + std::to_string(inputs.size()));
+      return fail(Error::invalid_argument,
+                  joined({name, " takes ", std::to_string(method->input_count()), " inputs, not ",
+                          std::to_string(inputs.size())}));
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Input& in = inputs[i];
       const index_t index = static_cast<index_t>(i);
@@ -313,22 +316,24 @@ Error Module::run(const std::string& name, const std::vector<Input>& inputs,
   if (!call.granted()) return Error::busy;
   TAPER_LET(method, parts_->execute(name, inputs));
   if (static_cast<index_t>(outputs.size()) > method->output_count())
-    return parts_->fail(Error::invalid_argument,
-                        name + " has " + std::to_string(method->output_count()) + " outputs");
+    return parts_->fail(
+        Error::invalid_argument,
+        joined({name, " has ", std::to_string(method->output_count()), " outputs"}));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const TensorRef t = method->output(static_cast<index_t>(i));
     const std::string output = method->output_name(static_cast<index_t>(i));
     if (t.shape == nullptr)
       return parts_->fail(Error::invalid_argument,
-                          "output " + output + " is a number: use execute");
+                          joined({"output ", output, " is a number: use execute"}));
     if (t.dtype != outputs[i].dtype)
-      return parts_->fail(Error::invalid_argument, "output " + output + " is " + name_of(t.dtype) +
-                                                       ", the buffer is " +
-                                                       name_of(outputs[i].dtype));
-    if (static_cast<size_t>(t.size_bytes()) != outputs[i].size_bytes)
       return parts_->fail(Error::invalid_argument,
-                          "output " + output + " has " + std::to_string(t.size_bytes()) +
-                              " bytes, the buffer has " + std::to_string(outputs[i].size_bytes));
+                          joined({"output ", output, " is ", name_of(t.dtype), ", the buffer is ",
+                                  name_of(outputs[i].dtype)}));
+    if (static_cast<size_t>(t.size_bytes()) != outputs[i].size_bytes)
+      return parts_->fail(
+          Error::invalid_argument,
+          joined({"output ", output, " has ", std::to_string(t.size_bytes()),
+                  " bytes, the buffer has ", std::to_string(outputs[i].size_bytes)}));
     copy_dense(t, static_cast<std::byte*>(outputs[i].data));
   }
   return Error::ok;
@@ -347,9 +352,9 @@ Result<std::vector<OwnedTensor>> Module::execute(const std::string& name,
       out.dtype = t.dtype;
       out.sizes.assign(t.shape->sizes, t.shape->sizes + t.shape->rank);
       if (!resize(out.bytes, static_cast<size_t>(t.size_bytes())))
-        return parts_->fail(Error::out_of_memory, "output " + std::string(method->output_name(i)) +
-                                                      " needs " + std::to_string(t.size_bytes()) +
-                                                      " bytes");
+        return parts_->fail(Error::out_of_memory,
+                            joined({"output ", method->output_name(i), " needs ",
+                                    std::to_string(t.size_bytes()), " bytes"}));
       copy_dense(t, out.bytes.data());
       continue;
     }
@@ -434,14 +439,14 @@ Result<OwnedTensor> Module::state(const std::string& path) {
   const Parts::Call call(*parts_);
   if (!call.granted()) return Error::busy;
   const Result<index_t> i = parts_->session->find_state(path.c_str());
-  if (!i.ok()) return parts_->fail(i.error(), "there is no state " + path);
+  if (!i.ok()) return parts_->fail(i.error(), joined({"there is no state ", path}));
   const StateView s = parts_->session->state(i.value());
   OwnedTensor t{s.dtype, std::vector<index_t>(s.sizes.begin(), s.sizes.end()), {}};
   if (!resize(t.bytes, s.size_bytes))
-    return parts_->fail(Error::out_of_memory,
-                        "state " + path + " needs " + std::to_string(s.size_bytes) + " bytes");
+    return parts_->fail(Error::out_of_memory, joined({"state ", path, " needs ",
+                                                      std::to_string(s.size_bytes), " bytes"}));
   if (const Error e = parts_->session->read_state(i.value(), t.bytes); e != Error::ok)
-    return parts_->fail(e, "reading state " + path);
+    return parts_->fail(e, joined({"reading state ", path}));
   return t;
 }
 
@@ -449,13 +454,13 @@ Error Module::set_state(const std::string& path, const OwnedTensor& value) {
   const Parts::Call call(*parts_);
   if (!call.granted()) return Error::busy;
   const Result<index_t> i = parts_->session->find_state(path.c_str());
-  if (!i.ok()) return parts_->fail(i.error(), "there is no state " + path);
+  if (!i.ok()) return parts_->fail(i.error(), joined({"there is no state ", path}));
   const StateView s = parts_->session->state(i.value());
   if (s.dtype != value.dtype || s.size_bytes != value.bytes.size())
     return parts_->fail(Error::invalid_argument,
-                        "state " + path + " has " + std::to_string(s.size_bytes) + " bytes of " +
-                            name_of(s.dtype) + ", the value " + std::to_string(value.bytes.size()) +
-                            " of " + name_of(value.dtype));
+                        joined({"state ", path, " has ", std::to_string(s.size_bytes), " bytes of ",
+                                name_of(s.dtype), ", the value ",
+                                std::to_string(value.bytes.size()), " of ", name_of(value.dtype)}));
   return parts_->session->write_state(i.value(), value.bytes);
 }
 

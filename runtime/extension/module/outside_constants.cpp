@@ -70,17 +70,18 @@ class WeightsFile {
     ErrorInfo info;
     LoadOptions load;
     load.info = &info;
-    if (!metadata.is_there()) return why = path + ": out of memory", false;
+    if (!metadata.is_there()) return why = joined({path, ": out of memory"}), false;
     const Result<Program> program = Program::load(file.bytes(), {}, metadata, load);
     if (program.error() == Error::missing_kernel ||
         (program.ok() && program.value().method_count() > 0))
-      return why = path + ": this is a program with methods, and no weights file", false;
+      return why = joined({path, ": this is a program with methods, and no weights file"}), false;
     if (!program.ok())
-      return why = path + ": " + describe(info) +
-                   "; the file is damaged or no weights file: copy it again from where it was made",
+      return why = joined({path, ": ", describe(info),
+                           "; the file is damaged or no weights file: copy it again from where it "
+                           "was made"}),
              false;
     if (options.verify && verify(program.value(), why) != Error::ok)
-      return why = path + ": " + why, false;
+      return why = joined({path, ": ", why}), false;
     const internal::ProgramView& view = program.value().data().view;
     for (index_t i = 0; i < view.constants.size(); ++i) {
       const ConstantView c = view.constant(static_cast<uint64_t>(i));
@@ -113,25 +114,25 @@ class Finder {
     const std::string name =
         hint == nullptr ? "" : std::filesystem::path(hint->str()).filename().string();
     if (name.empty())
-      return fail(name_of(c, i) + " lies in another file, but the program names none");
+      return fail({name_of(c, i), " lies in another file, but the program names none"});
     const std::string path = (std::filesystem::path(folder_) / name).string();
     if (const auto place = PlaceInFile::from(c.key)) return find_place(c, i, path, *place);
     const auto [at, is_new] = weights_.try_emplace(name);
     std::string why;
     if (is_new && !at->second.open(found_.files.emplace_back(), path, options_, why))
-      return fail(name_of(c, i) + " lies in another file: " + why);
+      return fail({name_of(c, i), " lies in another file: ", why});
     const internal::PlacedConstant* stored = at->second.find(c);
     if (stored == nullptr)
-      return fail(name_of(c, i) + " is not in " + path +
-                  ": the file is of another model or another export");
+      return fail(
+          {name_of(c, i), " is not in ", path, ": the file is of another model or another export"});
     const size_t bytes = stored_bytes(c.bytes, stored->layout);
     if (stored->bytes != bytes)
-      return fail(name_of(c, i) + " has " + std::to_string(bytes) + " bytes, in " + path + " " +
-                  std::to_string(stored->bytes));
+      return fail({name_of(c, i), " has ", std::to_string(bytes), " bytes, in ", path, " ",
+                   std::to_string(stored->bytes)});
     const auto* elements = static_cast<const std::byte*>(stored->data);
     if (options_.verify && sha256({elements, static_cast<index_t>(bytes)}) != hash_of(c))
-      return fail(name_of(c, i) + " has another content in " + path +
-                  ": the file is damaged; copy it again from where it was made");
+      return fail({name_of(c, i), " has another content in ", path,
+                   ": the file is damaged; copy it again from where it was made"});
     found_.given.emplace_back(
         c.key, Span<const std::byte>(elements, static_cast<index_t>(bytes + slack_bytes)),
         stored->layout);
@@ -144,10 +145,10 @@ class Finder {
     OtherFile& other = at->second;
     std::string why;
     if (is_new && !other.open(found_.files.emplace_back(), path, options_, why))
-      return fail(name_of(c, i) + " lies in another file: " + why);
+      return fail({name_of(c, i), " lies in another file: ", why});
     if (other.fingerprint != place.file)
-      return fail(name_of(c, i) + " lies in " + path +
-                  ", which is another file than the program was made of; make the program again");
+      return fail({name_of(c, i), " lies in ", path,
+                   ", which is another file than the program was made of; make the program again"});
     const Span<const std::byte> file = other.file->bytes();
     const bool may_have_layout =
         place.layout == Layout::dense ||
@@ -155,13 +156,13 @@ class Finder {
     const uint64_t size = static_cast<uint64_t>(file.size()),
                    bytes = stored_bytes(c.bytes, place.layout);
     if (!may_have_layout || bytes == 0 || place.offset > size || bytes > size - place.offset)
-      return fail(name_of(c, i) + " does not lie in " + path + " where the program says");
+      return fail({name_of(c, i), " does not lie in ", path, " where the program says"});
     const auto elements = with_slack(
         file.part(static_cast<index_t>(place.offset), static_cast<index_t>(bytes)),
         other.file->readable(), static_cast<size_t>(size_bytes(c.dtype)), found_.regions);
     if (!elements)
-      return fail(name_of(c, i) + " needs " + std::to_string(bytes + slack_bytes) +
-                  " bytes of memory");
+      return fail(
+          {name_of(c, i), " needs ", std::to_string(bytes + slack_bytes), " bytes of memory"});
     found_.given.emplace_back(c.key, *elements, place.layout);
     return true;
   }
@@ -172,8 +173,8 @@ class Finder {
     const auto borrowed = options_.borrowed_slots.find(slot);
     if (borrowed != options_.borrowed_slots.end()) return give(c, slot, borrowed->second);
     if (owned == options_.slots.end())
-      return fail(name_of(c, i) + " is the slot " + slot + ", of type " +
-                  type_text(c.dtype, c.sizes) + ": give it (slots)");
+      return fail({name_of(c, i), " is the slot ", slot, ", of type ", type_text(c.dtype, c.sizes),
+                   ": give it (slots)"});
     const OwnedTensor& t = owned->second;
     return give(c, slot, {t.dtype, t.sizes, Span<const std::byte>(t.bytes), {}});
   }
@@ -183,18 +184,18 @@ class Finder {
     if (t.dtype != c.dtype ||
         !std::equal(sizes.begin(), sizes.end(), c.sizes.begin(), c.sizes.end()) ||
         static_cast<size_t>(t.bytes.size()) != c.bytes)
-      return fail(std::string("slot ") + slot + " takes " + type_text(c.dtype, c.sizes) + ", not " +
-                  type_text(t.dtype, Span<const int64_t>(sizes)));
+      return fail({"slot ", slot, " takes ", type_text(c.dtype, c.sizes), ", not ",
+                   type_text(t.dtype, Span<const int64_t>(sizes))});
     const auto bytes =
         with_slack(t.bytes, t.readable, static_cast<size_t>(size_bytes(c.dtype)), found_.regions);
     if (!bytes)
-      return fail(std::string("slot ") + slot + " needs " + std::to_string(c.bytes + slack_bytes) +
-                  " bytes of memory");
+      return fail(
+          {"slot ", slot, " needs ", std::to_string(c.bytes + slack_bytes), " bytes of memory"});
     found_.given.emplace_back(slot, *bytes);
     return true;
   }
 
-  bool fail(const std::string& why) { return why_ = why, false; }
+  bool fail(std::initializer_list<std::string_view> why) { return why_ = joined(why), false; }
 
  private:
   OutsideConstants& found_;
@@ -215,7 +216,7 @@ bool OutsideConstants::find(const Program& program, const std::string& folder,
   for (const auto& [name, value] : options.slots) is_used[name] = false;
   for (const auto& [name, value] : options.borrowed_slots)
     if (!is_used.emplace(name, false).second)
-      return finder.fail("slot " + name + " is given twice (slots, borrowed_slots)");
+      return finder.fail({"slot ", name, " is given twice (slots, borrowed_slots)"});
   for (index_t i = 0; i < view.constants.size(); ++i) {
     const ConstantView c = view.constant(static_cast<uint64_t>(i));
     if (c.source == ConstantSource::external && !finder.find_external(c, i, view.constants[i]))
@@ -226,7 +227,7 @@ bool OutsideConstants::find(const Program& program, const std::string& folder,
     known = true;
   }
   for (const auto& [name, used] : is_used)
-    if (!used) return finder.fail("the program has no slot " + name);
+    if (!used) return finder.fail({"the program has no slot ", name});
   return true;
 }
 
