@@ -24,4 +24,4 @@ for model in lenet mobilenet_v2 transformer; do
 done
 build/release/bin/taper export "$folder/mobilenet_v2_levels.taper" --kernels "$folder/levels.cpp"
 selective+=(--selective "mobilenet_v2, all CPU levels=$folder/levels.cpp")
-scripts/size_report.py build/device --limit 41000 --model-limit 450000 --page docs/sizes.md --kernels build/sizes.md "${also[@]}" "${selective[@]}"
+scripts/size_report.py build/device --limit 41000 --model-limit 250000 --page docs/sizes.md --kernels build/sizes.md "${also[@]}" "${selective[@]}"
