@@ -2,11 +2,13 @@
 // adds its sums: there is no #pragma once.
 struct Avx2Lanes {
   static constexpr int lanes = 8, sums = 10, most_vectors = 2;
+  static constexpr auto round = round_unit_avx2;
   using F = __m256;
   using I = __m256i;
   using B = __m256i;
 
   static TAPER_INLINE F all(float x) { return _mm256_set1_ps(x); }
+  static TAPER_INLINE F floats(const float* from) { return _mm256_loadu_ps(from); }
   static TAPER_INLINE F multiply(F a, F b) { return _mm256_mul_ps(a, b); }
   static TAPER_INLINE F multiply_add(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
   static TAPER_INLINE F negative(F a) { return _mm256_xor_ps(a, all(-0.0f)); }

@@ -3,6 +3,7 @@
 
 struct Avx512Lanes {
   static constexpr int lanes = 16, sums = 24, most_vectors = 2;
+  static constexpr auto round = round_unit_avx2;
   using F = __m512;
   using I = __m512i;
   using B = __m512i;
@@ -11,6 +12,7 @@ struct Avx512Lanes {
   static constexpr __mmask16 every = 0xffff;
 
   static TAPER_INLINE F all(float x) { return _mm512_set1_ps(x); }
+  static TAPER_INLINE F floats(const float* from) { return _mm512_loadu_ps(from); }
   static TAPER_INLINE F multiply(F a, F b) { return _mm512_mul_ps(a, b); }
   static TAPER_INLINE F multiply_add(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
   static TAPER_INLINE F negative(F a) {

@@ -18,10 +18,13 @@ using optimized::round_up;
 using optimized::smaller;
 using optimized::thread_count;
 
-// Rows of input that stay in a cache while the weights pass by.
-constexpr index_t row_block = 8 * BlockTiles::most_rows;
+// The most rows of input of one task.
+constexpr index_t row_block = 16 * BlockTiles::most_rows;
 // The least bytes of weights, times rows, for one task.
 constexpr index_t least_bytes = 32768;
+// The most bytes of weights of one task. They stay in a cache while its rows pass by.
+constexpr index_t cached_bytes = 262144;
+constexpr index_t tasks_of_thread = 8;  // so that threads end at about the same time
 
 struct Plan {
   index_t rounded_bytes;
@@ -60,26 +63,45 @@ struct PanelProduct {
   View<float> out;
   index_t columns;
 
-  /// `count` panels of w, one or two, from `panel` on. They give the columns from `column` on.
+  /// `count` panels of w from `panel` on. They give the columns from `column` on.
   void run(const BlockMatrix& w, index_t panel, index_t count, index_t column, index_t first,
            index_t end) const {
-    float y[BlockTiles::most_panels * BlockTiles::most_rows * panel_width];
-    const BlockTiles::OfFormat& format = tiles.of(w.layout);
     for (index_t row = first; row < end; row += BlockTiles::most_rows) {
       const index_t rows = smaller(BlockTiles::most_rows, end - row);
-      (count == 1 ? format.one_panel : format.two_panels)[rows - 1](w, panel, x, row, y);
-      for (index_t p = 0; p < count; ++p)
-        for (index_t r = 0; r < rows; ++r)
-          store(y + (p * rows + r) * panel_width, row + r, column + p * panel_width);
+      for (index_t p = 0; p < count; p += BlockTiles::most_panels)
+        run_tile(w, panel + p, smaller(BlockTiles::most_panels, count - p),
+                 column + p * panel_width, row, rows);
     }
+  }
+  void run_tile(const BlockMatrix& w, index_t panel, index_t count, index_t column, index_t row,
+                index_t rows) const {
+    alignas(64) float y[BlockTiles::most_panels * BlockTiles::most_rows * panel_width];
+    const BlockTiles::OfFormat& format = tiles.of(w.layout);
+    (count == 1 ? format.one_panel : format.two_panels)[rows - 1](w, panel, x, row, y);
+    for (index_t p = 0; p < count; ++p)
+      for (index_t r = 0; r < rows; ++r)
+        store(y + (p * rows + r) * panel_width, row + r, column + p * panel_width);
   }
   void store(const float* from, index_t row, index_t column) const {
     float* to = out.data() + row * columns + column;
     const index_t count = smaller(panel_width, columns - column);
+    if (!bias && count == panel_width) {
+      std::memcpy(to, from, panel_width * sizeof(float));
+      return;
+    }
     for (index_t i = 0; i < count; ++i)
       to[i] = bias ? from[i] + bias_of(bias, column + i) : from[i];
   }
 };
+
+/// How many panels of `bytes` bytes one task takes.
+index_t panels_of_task(index_t rows, index_t panels, index_t bytes, int threads) {
+  const index_t least = ceil_div(least_bytes, larger(1, bytes * smaller(rows, row_block))),
+                even = panels * ceil_div(rows, row_block) / (threads * tasks_of_thread),
+                cached = cached_bytes / larger(1, bytes);
+  const index_t many = rows > BlockTiles::most_rows ? smaller(even, cached) : 1;
+  return round_up(larger(least, many), BlockTiles::most_panels);
+}
 
 template <const BlockTiles& tiles>
 Error run(Context& context, const Plan& plan, View<const float> input, View<const float> weight,
@@ -97,21 +119,14 @@ Error run(Context& context, const Plan& plan, View<const float> input, View<cons
   const Layout panels_layout = is_packed ? layout : panels_of(layout);
   const index_t bytes = panel_bytes(panels_layout, g.depth),
                 panels = ceil_div(g.columns, panel_width), blocks = ceil_div(g.rows, row_block),
-                at_once =
-                    round_up(ceil_div(least_bytes, larger(1, bytes * smaller(g.rows, row_block))),
-                             BlockTiles::most_panels),
+                at_once = panels_of_task(g.rows, panels, bytes, thread_count(context.threads)),
                 parts = ceil_div(panels, at_once);
   const PanelProduct product{tiles, x, bias, out, g.columns};
+  // Tasks with the same weights follow each other.
   parallel_for_threads(context.threads, blocks * parts, [&](index_t task, int slot) {
-    const index_t first = task / parts * row_block, part = task % parts;
-    const index_t end = smaller(g.rows, first + row_block);
-    const index_t begin = part * at_once, part_end = smaller(panels, begin + at_once);
-    if (is_packed) {
-      for (index_t p = begin; p < part_end; p += BlockTiles::most_panels)
-        product.run(w, p, smaller(BlockTiles::most_panels, part_end - p), p * panel_width, first,
-                    end);
-      return;
-    }
+    const index_t first = task % blocks * row_block, end = smaller(g.rows, first + row_block);
+    const index_t begin = task / blocks * at_once, part_end = smaller(panels, begin + at_once);
+    if (is_packed) return product.run(w, begin, part_end - begin, begin * panel_width, first, end);
     std::byte* here =
         static_cast<std::byte*>(context.scratch) + plan.rounded_bytes + slot * plan.bytes_of_slot;
     for (index_t p = begin; p < part_end; ++p) {

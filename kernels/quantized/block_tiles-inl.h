@@ -7,6 +7,7 @@
 //   F, I, B                 vectors of f32, of i32, and of bytes, four for each lane
 //   signed_byte<i>(b)       byte i of each lane, as f32
 //   adds_128                whether add_signed takes w + 128 in place of w
+//   round                   round_unit of rounded_rows.h
 //   Sum<small>              sums of products of bytes in I. `small`: of unsigned ones below 16.
 //                           begin(correction) and result(sum, correction) add what it points to
 //                           once; add(sum, w, x) multiplies unsigned bytes with signed ones,
@@ -114,7 +115,9 @@ struct Tile {
   static constexpr int panels = (vectors + vectors_of_panel - 1) / vectors_of_panel;
 
   // Few rows compute faster than memory gives weights.
-  static constexpr bool prefetches = rows <= 2;
+  static constexpr bool prefetches = rows <= BlockTiles::most_rows;
+  // The sums of integers fill the registers. The results wait in memory for the end of each unit.
+  static constexpr bool results_in_memory = 2 * rows * vectors > Lanes::sums;
 
   const std::byte *values[panels], *scales[panels];
   Soon soon_values[panels], soon_scales[panels];
@@ -122,10 +125,26 @@ struct Tile {
   const int8_t* x[rows];
   const RoundedUnit* of_x[rows];
   I sum[rows][vectors];
-  F y[rows][vectors];
+  F y[results_in_memory ? 1 : rows][vectors];
+  float* to;
 
   static constexpr int panel_of(int vector) { return vector / vectors_of_panel; }
   TAPER_INLINE int in_panel(int vector) const { return v0 + vector % vectors_of_panel; }
+  TAPER_INLINE float* place(int r, int v) const {
+    return to + (panel_of(v) * rows + r) * panel_width + in_panel(v) * Lanes::lanes;
+  }
+  TAPER_INLINE F result(int r, int v) const {
+    if constexpr (results_in_memory)
+      return Lanes::floats(place(r, v));
+    else
+      return y[r][v];
+  }
+  TAPER_INLINE void set_result(int r, int v, F value) {
+    if constexpr (results_in_memory)
+      Lanes::store(value, place(r, v));
+    else
+      y[r][v] = value;
+  }
 
   template <int group>
   TAPER_INLINE void add_group() {
@@ -157,17 +176,17 @@ struct Tile {
     for (int v = 0; v < vectors; ++v) {
       const std::byte* const here = scales[panel_of(v)];
       const F scale = scale_at<layout>(here, unit, half, in_panel(v));
+      F offset;
+      if constexpr (V::has_offset) offset = offset_at<layout>(here, unit, in_panel(v));
       TAPER_UNROLL
       for (int r = 0; r < rows; ++r) {
         const I products = Sum::result(sum[r][v], V::correction(*of_x[r], half));
-        y[r][v] = Lanes::multiply_add(Lanes::multiply(scale, Lanes::all(of_x[r]->scale)),
-                                      Lanes::to_float(products), y[r][v]);
-      }
-      if constexpr (V::has_offset) {
-        const F offset = offset_at<layout>(here, unit, in_panel(v));
-        TAPER_UNROLL
-        for (int r = 0; r < rows; ++r)
-          y[r][v] = Lanes::multiply_add(offset, Lanes::all(of_x[r]->weighted[part]), y[r][v]);
+        F sum_of_units = Lanes::multiply_add(Lanes::multiply(scale, Lanes::all(of_x[r]->scale)),
+                                             Lanes::to_float(products), result(r, v));
+        if constexpr (V::has_offset)
+          sum_of_units =
+              Lanes::multiply_add(offset, Lanes::all(of_x[r]->weighted[part]), sum_of_units);
+        set_result(r, v, sum_of_units);
       }
     }
   }
@@ -195,8 +214,8 @@ struct Tile {
     for (int p = 0; p < panels; ++p) values[p] += format.value_bytes;
   }
   TAPER_INLINE void run(const BlockMatrix& w, index_t panel, const RoundedRows& rounded,
-                        index_t row, int first_vector, float* to) {
-    v0 = first_vector;
+                        index_t row, int first_vector, float* results) {
+    v0 = first_vector, to = results;
     const index_t bytes = panel_bytes(layout, w.depth), blocks = w.units() / format.units,
                   value_bytes = w.units() * format.value_bytes;
     TAPER_UNROLL
@@ -214,7 +233,7 @@ struct Tile {
     for (int r = 0; r < rows; ++r) {
       x[r] = rounded.value(row + r, 0), of_x[r] = &rounded.unit(row + r, 0);
       TAPER_UNROLL
-      for (int v = 0; v < vectors; ++v) y[r][v] = Lanes::all(0);
+      for (int v = 0; v < vectors; ++v) set_result(r, v, Lanes::all(0));
     }
     for (index_t left = blocks; left > 0; --left) {
       if constexpr (prefetches) prefetch_scales();
@@ -222,23 +241,28 @@ struct Tile {
       TAPER_UNROLL
       for (int p = 0; p < panels; ++p) scales[p] += format.scale_bytes;
     }
-    TAPER_UNROLL
-    for (int r = 0; r < rows; ++r) TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v)
-      Lanes::store(y[r][v], to + panel_of(v) * rows * panel_width + r * panel_width +
-                                in_panel(v) * Lanes::lanes);
+    if constexpr (!results_in_memory) {
+      TAPER_UNROLL
+      for (int r = 0; r < rows; ++r) TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v) Lanes::store(y[r][v], place(r, v));
+    }
   }
 };
 
-// Takes several vectors at once if there are registers for their sums. Panels that share nothing
-// are taken one after the other.
+// Whether it pays to keep results in memory, so that vectors share what is read of x.
+template <Layout layout>
+constexpr bool shares_x = Lanes::most_vectors == 2 && !Values<layout>::has_halves;
+
+// Takes several vectors at once, which share what is read of x, if there are registers for their
+// sums and results, or at least for two vectors of sums. Panels that share nothing are taken one
+// after the other.
 template <Layout layout, int rows, int panels>
 void tile(const BlockMatrix& w, index_t panel, const RoundedRows& x, index_t row, float* to) {
-  constexpr int all = panels * vectors_of_panel,
-                registers = Lanes::sums / (2 * rows),  // several vectors share what is read of x
-      fit = registers >= 4 && Lanes::most_vectors == 4 ? 4
-            : registers >= 2                           ? 2
-                                                       : 1,
+  constexpr int all = panels * vectors_of_panel, registers = Lanes::sums / (2 * rows),
+                fit = registers >= 4 && Lanes::most_vectors == 4    ? 4
+                      : registers >= 2                              ? 2
+                      : shares_x<layout> && 2 * rows <= Lanes::sums ? 2
+                                                                    : 1,
                 vectors = fit < all ? fit : all;
   if constexpr (panels == 2 && vectors <= vectors_of_panel) {
     tile<layout, rows, 1>(w, panel, x, row, to);
@@ -404,4 +428,4 @@ constexpr BlockTiles table = {
     {of_format<Layout::q4_0_panels>(all_rows), of_format<Layout::q4_1_panels>(all_rows),
      of_format<Layout::q8_0_panels>(all_rows), of_format<Layout::q4_k_panels>(all_rows),
      of_format<Layout::q6_k_panels>(all_rows)},
-    round_unit};
+    Lanes::round};

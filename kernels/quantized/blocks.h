@@ -87,6 +87,20 @@ T load_at(const std::byte* from, int offset = 0) {
 /// The f16 at `offset`.
 float half_at(const std::byte* from, int offset);
 
+/// The sixteen levels of iq4_nl and iq4_xs, which are denser near zero.
+inline constexpr int8_t iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                          1,    13,   25,  38,  53,  69,  89,  113};
+/// Twice the values of e2m1.
+inline constexpr int8_t e2m1_levels[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+inline float from_bits(uint32_t bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+/// Half of 2^(e - 127): the levels of e2m1 are twice their value.
+inline float half_power(uint32_t e) { return from_bits(e < 2 ? 0x00200000u << e : (e - 1) << 23); }
+
 inline void set_scales(Unit& to, float scale, float offset = 0) {
   to.scale[0] = to.scale[1] = scale, to.offset[0] = to.offset[1] = offset;
 }

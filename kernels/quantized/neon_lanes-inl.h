@@ -4,11 +4,13 @@
 struct NeonLanes {
   static constexpr int lanes = 4, sums = 24, most_vectors = 4;
   static constexpr bool adds_128 = false;
+  static constexpr auto round = round_unit;
   using F = float32x4_t;
   using I = int32x4_t;
   using B = int8x16_t;
 
   static TAPER_INLINE F all(float x) { return vdupq_n_f32(x); }
+  static TAPER_INLINE F floats(const float* from) { return vld1q_f32(from); }
   static TAPER_INLINE F multiply(F a, F b) { return vmulq_f32(a, b); }
   static TAPER_INLINE F multiply_add(F a, F b, F c) { return vfmaq_f32(c, a, b); }
   static TAPER_INLINE F negative(F a) { return vnegq_f32(a); }

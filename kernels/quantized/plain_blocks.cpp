@@ -48,9 +48,6 @@ void q8_0(const std::byte* block, int, Unit& to) {
   set_scales(to, half_at(block, 0));
 }
 
-// Sixteen levels that are denser near zero.
-constexpr int8_t iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                   1,    13,   25,  38,  53,  69,  89,  113};
 void iq4_nl(const std::byte* block, int, Unit& to) {
   for_nibbles(block + 2, [&](int k, int q) { to.value[k] = iq4_levels[q]; });
   set_scales(to, half_at(block, 0));
@@ -63,16 +60,6 @@ void iq4_xs(const std::byte* block, int unit, Unit& to) {
   set_scales(to, half_at(block, 0) * static_cast<float>((low | high << 4) - 32));
 }
 
-// e2m1, twice its value
-constexpr int8_t e2m1_levels[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
-float from_bits(uint32_t bits) {
-  float x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
-// Half of 2^(e - 127): the levels are twice their value.
-float half_power(uint32_t e) { return from_bits(e < 2 ? 0x00200000u << e : (e - 1) << 23); }
 void mxfp4(const std::byte* block, int, Unit& to) {
   for_nibbles(block + 1, [&](int k, int q) { to.value[k] = e2m1_levels[q]; });
   set_scales(to, half_power(byte_at(block, 0)));

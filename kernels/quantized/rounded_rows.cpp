@@ -49,14 +49,11 @@ void round_unit(const float* x, int8_t* values, RoundedUnit& unit) {
   float largest = 0;
   const bool is_finite = largest_of(x, largest), is_zero = !is_finite || largest < 1e-30f;
   if (is_zero) std::memset(values, 0, unit_elements);
-  for (int i = 0; i < 2; ++i)
-    unit.sum[i] = is_zero ? 0 : round_half(x + i * half, 127 / largest, values + i * half);
-  unit.sum[2] = unit.sum[0] + unit.sum[1];
+  int32_t sums[2] = {};
+  for (int i = 0; i < 2 && !is_zero; ++i)
+    sums[i] = round_half(x + i * half, 127 / largest, values + i * half);
   unit.scale = !is_finite ? std::numeric_limits<float>::quiet_NaN() : is_zero ? 0 : largest / 127;
-  for (int i = 0; i < 3; ++i) unit.weighted[i] = unit.scale * static_cast<float>(unit.sum[i]);
-  unit.without_8 = -8 * unit.sum[2], unit.without_128 = -128 * unit.sum[2];
-  for (int i = 0; i < 2; ++i) unit.without_32[i] = -32 * unit.sum[i];
-  unit.unused = 0;
+  set_sums(unit, sums[0], sums[1]);
 }
 
 }  // namespace taper::quantized

@@ -35,6 +35,17 @@ struct RoundedRows {
 
 /// Rounds the elements of one unit.
 void round_unit(const float* x, int8_t* values, RoundedUnit& unit);
+/// The same bits, on machines with AVX2.
+void round_unit_avx2(const float* x, int8_t* values, RoundedUnit& unit);
+
+/// What follows from the sums of the halves. The scale is set before.
+inline void set_sums(RoundedUnit& unit, int32_t first, int32_t other) {
+  unit.sum[0] = first, unit.sum[1] = other, unit.sum[2] = first + other;
+  for (int i = 0; i < 3; ++i) unit.weighted[i] = unit.scale * static_cast<float>(unit.sum[i]);
+  unit.without_8 = -8 * unit.sum[2], unit.without_128 = -128 * unit.sum[2];
+  for (int i = 0; i < 2; ++i) unit.without_32[i] = -32 * unit.sum[i];
+  unit.unused = 0;
+}
 
 /// The bytes of so many rows, which `cut_rounded_rows` cuts from memory at a multiple of 64.
 constexpr size_t bytes_of_rounded_rows(index_t rows, index_t depth) {
