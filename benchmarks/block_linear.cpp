@@ -62,7 +62,7 @@ void product(benchmark::State& state, const Kernel& kernel, Layout layout) {
   const size_t bytes =
       is_in_block_panels(layout)
           ? static_cast<size_t>((columns + 15) / 16 * quantized::panel_bytes(layout, depth))
-          : floats(w_shape);
+          : stored_bytes(floats(w_shape), layout);
   const size_t copies = beyond_caches / bytes + 2;
   const Buffer x = buffer(floats(x_shape)), y = buffer(floats(y_shape)), w = buffer(bytes * copies);
   std::mt19937 engine(1);
@@ -108,11 +108,10 @@ int main(int argc, char** argv) {
     const char* name;
     Layout layout;
   };
-  const Format formats[] = {{"q4_0", Layout::q4_0_panels},
-                            {"q4_1", Layout::q4_1_panels},
-                            {"q8_0", Layout::q8_0_panels},
-                            {"q4_k", Layout::q4_k_panels},
-                            {"q6_k", Layout::q6_k_panels}};
+  const Format formats[] = {{"q4_0", Layout::q4_0_panels}, {"q4_1", Layout::q4_1_panels},
+                            {"q8_0", Layout::q8_0_panels}, {"q4_k", Layout::q4_k_panels},
+                            {"q6_k", Layout::q6_k_panels}, {"mxfp4", Layout::mxfp4},
+                            {"q5_k", Layout::q5_k},        {"q3_k", Layout::q3_k}};
   const Kernel &q8 = record(quantized::all, ops::taper_block_linear_q8),
                &f32 = record(optimized::all, ops::linear);
   const auto add = [](const std::string& name, const Kernel& kernel, Layout layout) {

@@ -3,6 +3,7 @@
 #include "taper/kernels/optimized/tasks.h"
 #include "taper/kernels/quantized/block_groups.h"
 #include "taper/kernels/quantized/block_linear.h"
+#include "taper/kernels/quantized/block_rows.h"
 #include "taper/kernels/quantized/block_tiles.h"
 #include "taper/kernels/quantized/instruction_set.h"
 #include "taper/kernels/quantized/packings.h"
@@ -103,18 +104,50 @@ index_t panels_of_task(index_t rows, index_t panels, index_t bytes, int threads)
   return round_up(larger(least, many), BlockTiles::most_panels);
 }
 
+#if TAPER_TILES_X86
+// Blocks as they lie, in strips of a few columns.
+void multiply_blocks(Context& context, const BlockLinear& g, const RoundedRows& x,
+                     const BlockMatrix& w, const Maybe<View<const float>>& bias, float* out) {
+  constexpr index_t width = BlockRows::width, most_rows = BlockRows::most_rows;
+  const BlockSize block = block_of(w.layout);
+  const index_t bytes = width * (g.depth / block.elements) * block.bytes,
+                at_once = ceil_div(least_bytes, larger(1, bytes * g.rows)),
+                strips = ceil_div(g.columns, width);
+  parallel_for(context.threads, ceil_div(strips, at_once), [&](index_t task) {
+    for (index_t s = task * at_once; s < smaller(strips, (task + 1) * at_once); ++s)
+      for (index_t row = 0; row < g.rows; row += most_rows) {
+        const index_t first = s * width, rows = smaller(most_rows, g.rows - row);
+        float y[most_rows * width];
+        BlockRows::multiply_avx2(w, first, x, row, rows, y);
+        for (index_t r = 0; r < rows; ++r)
+          for (index_t i = 0; i < smaller(width, g.columns - first); ++i) {
+            const float sum = y[r * width + i];
+            out[(row + r) * g.columns + first + i] = bias ? sum + bias_of(bias, first + i) : sum;
+          }
+      }
+  });
+}
+#endif
+
 template <const BlockTiles& tiles>
 Error run(Context& context, const Plan& plan, View<const float> input, View<const float> weight,
           Maybe<View<const float>> bias, View<float> out) {
   const BlockLinear g(input, weight);
   if (g.rows == 0 || g.columns == 0) return Error::ok;
   const Layout layout = weight.layout();
-  if (!has_panels(layout) && !is_in_block_panels(layout))
+  const bool has_tiles = has_panels(layout) || is_in_block_panels(layout);
+  if (!has_tiles && (layout == Layout::dense || !TAPER_TILES_X86))
     return run_plain_q8(context, input, weight, bias, out);
   const RoundedRows x = cut_rounded_rows(context.scratch, g.rows, g.depth);
   round_rows(context, tiles, input, x, g.rows);
 
   const BlockMatrix w = blocks_of(weight);
+#if TAPER_TILES_X86
+  if (!has_tiles) {
+    multiply_blocks(context, g, x, w, bias, out.data());
+    return Error::ok;
+  }
+#endif
   const bool is_packed = is_in_block_panels(layout);
   const Layout panels_layout = is_packed ? layout : panels_of(layout);
   const index_t bytes = panel_bytes(panels_layout, g.depth),

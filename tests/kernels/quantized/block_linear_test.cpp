@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "taper/kernels/quantized/instruction_set.h"
 #include "taper/kernels/quantized/quantized.h"
 #include "taper/kernels/quantized/rounded_rows.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
@@ -71,7 +72,8 @@ void expect_product(const Weights& w, index_t rows, bool with_bias, const Thread
       Array y({rows, m.rows}, NAN);
       tests::call(*k, {slot(x), slot(weight), with_bias ? slot(bias) : tests::absent(), slot(y)},
                   threads);
-      const bool fused = !std::string_view(k->name).ends_with("_f32") && has_panels(m.layout);
+      const bool fused =
+          !std::string_view(k->name).ends_with("_f32") && (has_panels(m.layout) || TAPER_TILES_X86);
       for (index_t i = 0; i < y.numel(); ++i) {
         const float right = want[static_cast<size_t>(i)];
         if (fused)
@@ -92,7 +94,8 @@ TEST(block_linear_q8, sums_integers_exactly_in_all_formats) {
 TEST(block_linear_q8, gives_a_row_the_same_bits_in_any_company) {
   ThreadPool pool(3);
   for (const Layout layout :
-       {Layout::q4_0, Layout::q4_1, Layout::q8_0, Layout::q4_k, Layout::q6_k}) {
+       {Layout::q4_0, Layout::q4_1, Layout::q8_0, Layout::q4_k, Layout::q6_k, Layout::q5_0,
+        Layout::q5_1, Layout::q5_k, Layout::q3_k, Layout::iq4_nl, Layout::mxfp4}) {
     const Weights w(layout, 50, 256);
     for (index_t rows = 1; rows <= 13; ++rows) expect_product(w, rows, false, pool.threads());
     expect_product(w, 200, true, pool.threads());
