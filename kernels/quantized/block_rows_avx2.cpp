@@ -25,6 +25,25 @@ TAPER_INLINE __m256i nibbles(const std::byte* from) {
   const __m128i both = sixteen(from);
   return _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(both, 4), both), _mm256_set1_epi8(15));
 }
+/// The levels that nibbles name.
+TAPER_INLINE __m256i lookup(const int8_t (&levels)[16], const std::byte* from) {
+  const __m128i table = sixteen(reinterpret_cast<const std::byte*>(levels));
+  return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), nibbles(from));
+}
+TAPER_INLINE __m256i bytes_at(const std::byte* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+/// `count` bits of each of 32 bytes, from bit `first` on.
+TAPER_INLINE __m256i bits_at(const std::byte* from, index_t first, int count) {
+  const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(first));
+  return _mm256_and_si256(_mm256_srl_epi16(bytes_at(from), shift),
+                          _mm256_set1_epi8(static_cast<char>((1 << count) - 1)));
+}
+/// A byte for each of 32 bytes: all ones where bit `place` is set, or zero.
+TAPER_INLINE __m256i is_set(const std::byte* from, index_t place) {
+  const __m256i bit = _mm256_set1_epi8(static_cast<char>(1 << place));
+  return _mm256_cmpeq_epi8(_mm256_and_si256(bytes_at(from), bit), bit);
+}
 /// A byte for each bit: all ones, or zero.
 TAPER_INLINE __m256i bytes_of_bits(uint32_t bits) {
   const __m256i from = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2,
@@ -42,9 +61,7 @@ struct Format;
 template <>
 struct Format<Layout::mxfp4> {
   static TAPER_INLINE __m256i values(const std::byte* block, index_t) {
-    const __m256i levels = _mm256_broadcastsi128_si256(
-        sixteen(reinterpret_cast<const std::byte*>(internal::e2m1_levels)));
-    return _mm256_shuffle_epi8(levels, nibbles(block + 1));
+    return lookup(internal::e2m1_levels, block + 1);
   }
   static TAPER_INLINE float scale(const std::byte* block, index_t) {
     return internal::half_power(internal::byte_at(block, 0));
@@ -54,9 +71,7 @@ struct Format<Layout::mxfp4> {
 template <>
 struct Format<Layout::iq4_nl> {
   static TAPER_INLINE __m256i values(const std::byte* block, index_t) {
-    const __m256i levels = _mm256_broadcastsi128_si256(
-        sixteen(reinterpret_cast<const std::byte*>(internal::iq4_levels)));
-    return _mm256_shuffle_epi8(levels, nibbles(block + 2));
+    return lookup(internal::iq4_levels, block + 2);
   }
   static TAPER_INLINE float scale(const std::byte* block, index_t) { return half_at(block); }
 };
@@ -85,15 +100,8 @@ struct Format<Layout::q5_1> {
 template <>
 struct Format<Layout::q5_k> {
   static TAPER_INLINE __m256i values(const std::byte* block, index_t unit) {
-    const auto at = [&](index_t offset) {
-      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + offset));
-    };
-    const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(unit % 2 * 4));
-    const __m256i low = _mm256_and_si256(_mm256_srl_epi16(at(48 + unit / 2 * 32), shift),
-                                         _mm256_set1_epi8(15)),
-                  bit = _mm256_set1_epi8(static_cast<char>(1 << unit)),
-                  high = _mm256_cmpeq_epi8(_mm256_and_si256(at(16), bit), bit);
-    return _mm256_or_si256(low, _mm256_and_si256(high, _mm256_set1_epi8(16)));
+    const __m256i low = bits_at(block + 48 + unit / 2 * 32, unit % 2 * 4, 4);
+    return _mm256_or_si256(low, _mm256_and_si256(is_set(block + 16, unit), _mm256_set1_epi8(16)));
   }
   static TAPER_INLINE float scale(const std::byte* block, index_t unit) {
     int scale = 0, offset = 0;
@@ -107,6 +115,49 @@ struct Format<Layout::q5_k> {
   }
 };
 
+template <>
+struct Format<Layout::iq4_xs> {
+  static TAPER_INLINE __m256i values(const std::byte* block, index_t unit) {
+    return lookup(internal::iq4_levels, block + 8 + 16 * unit);
+  }
+  static TAPER_INLINE float scale(const std::byte* block, index_t unit) {
+    const int low = internal::byte_at(block, static_cast<int>(4 + unit / 2)) >> unit % 2 * 4 & 15,
+              high = internal::load_at<uint16_t>(block, 2) >> 2 * unit & 3;
+    return half_at(block) * static_cast<float>((low | high << 4) - 32);
+  }
+};
+
+// These have a scale for each half.
+
+template <>
+struct Format<Layout::q2_k> {
+  static TAPER_INLINE __m256i values(const std::byte* block, index_t unit) {
+    return bits_at(block + 16 + unit / 4 * 32, unit % 4 * 2, 2);
+  }
+  static TAPER_INLINE float scale(const std::byte* block, index_t unit, int half) {
+    const int both = internal::byte_at(block, static_cast<int>(2 * unit) + half);
+    return half_at(block + 80) * static_cast<float>(both & 15);
+  }
+  static TAPER_INLINE float offset(const std::byte* block, index_t unit, int half) {
+    const int both = internal::byte_at(block, static_cast<int>(2 * unit) + half);
+    return -(half_at(block + 82) * static_cast<float>(both >> 4));
+  }
+};
+
+template <>
+struct Format<Layout::q3_k> {
+  static TAPER_INLINE __m256i values(const std::byte* block, index_t unit) {
+    const __m256i low = bits_at(block + 32 + unit / 4 * 32, unit % 4 * 2, 2);
+    return _mm256_sub_epi8(low, _mm256_andnot_si256(is_set(block, unit), _mm256_set1_epi8(4)));
+  }
+  static TAPER_INLINE float scale(const std::byte* block, index_t unit, int half) {
+    const int i = static_cast<int>(2 * unit) + half;
+    const int four = internal::byte_at(block, 96 + i % 8) >> i / 8 * 4 & 15,
+              two = internal::byte_at(block, 104 + i % 4) >> i / 4 * 2 & 3;
+    return half_at(block + 108) * static_cast<float>((four | two << 4) - 32);
+  }
+};
+
 /// The bytes of a row of weights.
 TAPER_INLINE index_t bytes_of_row(const BlockMatrix& w) {
   const BlockSize block = block_of(w.layout);
@@ -115,27 +166,38 @@ TAPER_INLINE index_t bytes_of_row(const BlockMatrix& w) {
 
 using Decode = void (*)(const BlockMatrix& w, const index_t* rows, index_t unit, Units& to);
 
+/// What `of` gives for each row.
+template <class Of>
+TAPER_INLINE __m256 of_rows(const Of& of) {
+  return _mm256_setr_ps(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7));
+}
+
 template <Layout layout>
 void decode(const BlockMatrix& w, const index_t* rows, index_t unit, Units& to) {
+  using F = Format<layout>;
   constexpr BlockSize block = block_of(layout);
   constexpr index_t units = block.elements / unit_elements;
-  const index_t bytes = bytes_of_row(w);
+  constexpr bool has_offset =
+      layout == Layout::q5_1 || layout == Layout::q5_k || layout == Layout::q2_k;
+  constexpr bool has_halves = layout == Layout::q2_k || layout == Layout::q3_k;
+  const index_t bytes = bytes_of_row(w), u = unit % units;
   const std::byte* const first = w.data + unit / units * block.bytes;
-  const auto block_of_row = [&](int i) { return first + rows[i] * bytes; };
+  const auto at = [&](int i) { return first + rows[i] * bytes; };
   TAPER_UNROLL
   for (int i = 0; i < width; ++i)
-    _mm256_store_si256(reinterpret_cast<__m256i*>(to.values[i]),
-                       Format<layout>::values(block_of_row(i), unit % units));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to.values[i]), F::values(at(i), u));
   // A vector that is read soon is written as one.
-  const auto scale = [&](int i) { return Format<layout>::scale(block_of_row(i), unit % units); };
-  _mm256_store_ps(to.scales[0], _mm256_setr_ps(scale(0), scale(1), scale(2), scale(3), scale(4),
-                                               scale(5), scale(6), scale(7)));
-  if constexpr (layout == Layout::q5_1 || layout == Layout::q5_k) {
-    const auto offset = [&](int i) {
-      return Format<layout>::offset(block_of_row(i), unit % units);
-    };
-    _mm256_store_ps(to.offsets[0], _mm256_setr_ps(offset(0), offset(1), offset(2), offset(3),
-                                                  offset(4), offset(5), offset(6), offset(7)));
+  if constexpr (has_halves) {
+    TAPER_UNROLL
+    for (int h = 0; h < 2; ++h) {
+      _mm256_store_ps(to.scales[h], of_rows([&](int i) { return F::scale(at(i), u, h); }));
+      if constexpr (has_offset)
+        _mm256_store_ps(to.offsets[h], of_rows([&](int i) { return F::offset(at(i), u, h); }));
+    }
+  } else {
+    _mm256_store_ps(to.scales[0], of_rows([&](int i) { return F::scale(at(i), u); }));
+    if constexpr (has_offset)
+      _mm256_store_ps(to.offsets[0], of_rows([&](int i) { return F::offset(at(i), u); }));
   }
 }
 void decode_any(const BlockMatrix& w, const index_t* rows, index_t unit, Units& to) {
@@ -158,6 +220,12 @@ Decode decoder_of(Layout layout) {
       return decode<Layout::q5_1>;
     case Layout::q5_k:
       return decode<Layout::q5_k>;
+    case Layout::iq4_xs:
+      return decode<Layout::iq4_xs>;
+    case Layout::q2_k:
+      return decode<Layout::q2_k>;
+    case Layout::q3_k:
+      return decode<Layout::q3_k>;
     default:
       return decode_any;
   }
