@@ -165,6 +165,8 @@ Error run_batch(Context& context, const Plan& plan, In<T> query, CacheOf<S> key,
 
 // ---- writing ----
 
+constexpr index_t least_elements = 16384;  // fewer are written before another thread wakes up
+
 struct Places {
   static constexpr uint32_t overwrites = 1;
   index_t batch, heads, count, features, capacity, width;  ///< width: that of the cache
@@ -184,7 +186,9 @@ Error write(Context& context, const Places& plan, View<const S> cache, AnyView<c
             View<const int64_t> start, CacheRows cache_rows, View<S> out) {
   TAPER_TRY(check_places(context, start, plan.count, plan.capacity));
   copy_unless_in_place(context.threads, cache, out);
-  parallel_for(context.threads, plan.batch * plan.heads, [&](index_t task) {
+  const index_t tasks = plan.batch * plan.heads, elements = tasks * plan.count * plan.features;
+  const Threads* const threads = elements < least_elements ? nullptr : context.threads;
+  parallel_for(threads, tasks, [&](index_t task) {
     const index_t b = task / plan.heads, head = task % plan.heads;
     const index_t at = static_cast<index_t>(start.data()[b]);
     const E* const from = rows.data() + b * plan.rows.batch + head * plan.rows.head;
