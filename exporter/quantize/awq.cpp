@@ -109,8 +109,8 @@ int scale_for_activations(const std::vector<ir::Graph*>& graphs, const Recipe& r
   ir::Graph& first = *graphs.front();
   const std::vector<Weight> weights = find_weights(first);
   const std::vector<Group> groups = find_groups(first, weights, recipe);
-  std::vector<const ir::Value*> inputs;
-  for (const Group& g : groups) inputs.push_back(g.shared.input);
+  std::vector<ProductInput> inputs;
+  for (const Group& g : groups) inputs.push_back({g.shared.input});
   const Hessians hessians = run_samples(first, options.samples, inputs, {});
   std::map<const std::byte*, std::vector<float>> factors;  // by the elements of a group's weight
   int64_t done = 0;
@@ -118,7 +118,7 @@ int scale_for_activations(const std::vector<ir::Graph*>& graphs, const Recipe& r
     if (options.progress)
       options.progress("scaling channels", done++, static_cast<int64_t>(groups.size()));
     factors[g.weights[0]->constant->payload->bytes.get()] =
-        best_factors(g, recipe, *hessians.at(g.shared.input));
+        best_factors(g, recipe, *hessians.at({g.shared.input})[0]);
   }
   InputScaling scaling;
   for (ir::Graph* graph : graphs)

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "taper/exporter/quantize/matrix.h"
 
@@ -13,7 +14,8 @@ struct Cache {
   /// The elements of a weight, whether it is transposed, and what it becomes.
   using Key = std::tuple<const std::byte*, bool, Layout, Method, int64_t>;
 
-  std::map<std::string, std::shared_ptr<Hessian>> hessians;  ///< by the names of inputs
+  /// By the names of inputs; one for each matrix.
+  std::map<std::string, std::vector<std::shared_ptr<Hessian>>> hessians;
   std::map<Key, Quantized> weights;
 };
 

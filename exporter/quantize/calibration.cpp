@@ -16,7 +16,7 @@ using eager::Tensor;
 void add(Hessian& hessian, const Tensor& x, const std::string& name) {
   const int64_t depth = hessian.depth, rows = x.numel().value() / depth;
   if (rows == 0) return;
-  const Tensor flat = x.contiguous().reshape({rows, depth});
+  const Tensor flat = x.reshape({rows, depth});
   const Tensor product = eager::mm(flat.t(), flat);
   const std::span<const float> sums(product.data<float>(), hessian.sum.size());
   if (!std::ranges::all_of(sums, [](float s) { return std::isfinite(s); }))
@@ -24,20 +24,44 @@ void add(Hessian& hessian, const Tensor& x, const std::string& name) {
   hessian.add(sums, rows);
 }
 
+/// Adds the rows of each matrix to its own sum.
+void add_parts(const std::vector<std::shared_ptr<Hessian>>& hessians, const Tensor& x,
+               const Tensor& ends, const std::string& name) {
+  int64_t begin = 0;
+  const std::vector<int64_t> all = ends.to(DType::i64).to_vector<int64_t>();
+  for (size_t m = 0; m < hessians.size(); ++m) {
+    const int64_t end = std::max(begin, all[m]);
+    add(*hessians[m], x.slice(0, begin, end).contiguous(), name);
+    begin = end;
+  }
+}
+
 }  // namespace
 
+int64_t ProductInput::depth() const { return rows->type.sizes[rows->type.rank - 1].value(); }
+int64_t ProductInput::matrices() const { return ends == nullptr ? 1 : ends->type.sizes[0].value(); }
+
 Hessians run_samples(const ir::Graph& graph, const Examples& samples,
-                     const std::vector<const ir::Value*>& inputs,
+                     const std::vector<ProductInput>& inputs,
                      const std::function<void()>& advance) {
   const eager::NoGrad guard;
   Hessians hessians;
-  for (const ir::Value* v : inputs)
-    if (!hessians.contains(v))
-      hessians[v] = std::make_shared<Hessian>(v->type.sizes[v->type.rank - 1].value());
+  std::map<const ir::Value*, Tensor> seen;  // what the parts of stacks are found from
+  for (const ProductInput& input : inputs) {
+    if (hessians.contains(input)) continue;
+    for (int64_t m = 0; m < input.matrices(); ++m)
+      hessians[input].push_back(std::make_shared<Hessian>(input.depth()));
+    if (input.ends != nullptr) seen[input.rows], seen[input.ends];
+  }
   for (size_t i = 0; i < samples.count; ++i) {
     run_example(graph, samples, i, [&](const ir::Value& v, const Tensor& x) {
-      if (const auto h = hessians.find(&v); h != hessians.end()) add(*h->second, x, v.name);
+      if (const auto h = hessians.find({&v}); h != hessians.end())
+        add(*h->second[0], x.contiguous(), v.name);
+      if (const auto at = seen.find(&v); at != seen.end()) at->second = x;
     });
+    for (const auto& [input, parts] : hessians)
+      if (input.ends != nullptr && seen[input.rows].defined() && seen[input.ends].defined())
+        add_parts(parts, seen[input.rows], seen[input.ends], input.rows->name);
     if (advance) advance();
   }
   return hessians;

@@ -12,15 +12,26 @@
 
 namespace taper::quantize {
 
-/// Hessians by the value that is multiplied with a weight. Weights with the same input share one.
-using Hessians = std::map<const ir::Value*, std::shared_ptr<Hessian>>;
+/// What is multiplied with a weight.
+struct ProductInput {
+  const ir::Value* rows;
+  /// Of a product with a stack of matrices: where the rows of each of them end.
+  const ir::Value* ends = nullptr;
+
+  auto operator<=>(const ProductInput&) const = default;
+  int64_t depth() const;
+  int64_t matrices() const;
+};
+
+/// A Hessian for each matrix that an input is multiplied with. Weights with the same input share
+/// them.
+using Hessians = std::map<ProductInput, std::vector<std::shared_ptr<Hessian>>>;
 
 /// Runs the examples through eager, each with the initial states, and sums x xᵀ over the last
 /// dimension of each of `inputs`. Calls `advance` after each example. Throws ExportError if one
 /// does not fit, or a value is not finite.
 Hessians run_samples(const ir::Graph& graph, const Examples& samples,
-                     const std::vector<const ir::Value*>& inputs,
-                     const std::function<void()>& advance);
+                     const std::vector<ProductInput>& inputs, const std::function<void()>& advance);
 
 /// The sum of squares of a layer's results over the calibration data: that of w H wᵀ for each row
 /// of a weight (rows, depth), or of its errors.

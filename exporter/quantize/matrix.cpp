@@ -187,7 +187,7 @@ double Measure::cosine() const {
 Quantized quantize_matrix(const Matrix& w, Layout layout, Method method, const Hessian* hessian) {
   const BlockFormat& format = *find_format(layout);
   const Method taken = chosen(method, format, hessian);
-  if (hessian == nullptr && (taken == Method::gptq || taken == Method::gptq_act_order))
+  if (hessian == nullptr && learns(taken))
     throw ExportError("the method gptq needs calibration data that reach this weight");
   Writer writer(w, format, hessian);
   writer.write(taken);
@@ -195,6 +195,43 @@ Quantized quantize_matrix(const Matrix& w, Layout layout, Method method, const H
   result.measure = measure(w, decoded(*result.payload, w.elements.size()), hessian);
   return result;
 }
+
+Quantized quantize_stack(const Matrix& w, int64_t matrices, Layout layout, Method method,
+                         std::span<const std::shared_ptr<const Hessian>> hessians) {
+  if (hessians.empty()) return quantize_matrix(w, layout, method, nullptr);
+  const int64_t rows = w.rows / matrices;
+  const auto elements = static_cast<size_t>(rows * w.depth);
+  auto bytes = std::make_shared<std::vector<std::byte>>();
+  Measure learned;
+  Quantized result;
+  for (int64_t m = 0; m < matrices; ++m) {
+    const Hessian* hessian = hessians[static_cast<size_t>(m)].get();
+    const auto first = w.elements.begin() + static_cast<std::ptrdiff_t>(m * rows * w.depth);
+    const Matrix one{rows, w.depth, {first, first + static_cast<std::ptrdiff_t>(elements)}};
+    const Quantized part = quantize_matrix(
+        one, layout, hessian == nullptr && learns(method) ? Method::mse : method, hessian);
+    bytes->insert(bytes->end(), part.payload->bytes.get(),
+                  part.payload->bytes.get() + part.payload->size_bytes);
+    learned.output_signal += part.measure.output_signal;
+    learned.output_noise += part.measure.output_noise;
+    if (hessian == nullptr) ++result.unreached;
+    if (hessian != nullptr) result.method = part.method;
+  }
+  const size_t size = bytes->size();
+  bytes->resize(size + readable_behind);
+  result.payload = std::make_shared<const ir::Payload>(
+      ir::Payload{DType::f32,
+                  {w.rows, w.depth},
+                  std::shared_ptr<const std::byte>(bytes, bytes->data()),
+                  size,
+                  layout});
+  result.measure = measure(w, decoded(*result.payload, w.elements.size()), nullptr);
+  result.measure.output_signal = learned.output_signal;
+  result.measure.output_noise = learned.output_noise;
+  return result;
+}
+
+bool learns(Method method) { return method == Method::gptq || method == Method::gptq_act_order; }
 
 std::string name_of(Method method) {
   constexpr const char* names[] = {"best", "nearest", "mse", "hqq", "gptq", "gptq-act-order"};

@@ -54,12 +54,20 @@ struct Quantized {
   Measure measure;
   Method method = Method::best;  ///< the one that was taken for `best`
   int64_t zero_rows = 0;         ///< rows without anything but zeros
+  int64_t unreached = 0;         ///< matrices of a stack that no calibration data reach
 };
 
 /// `w.depth` must be a multiple of the block's elements. `hessian` may be nullptr; `gptq` needs
 /// one.
 Quantized quantize_matrix(const Matrix& w, Layout layout, Method method, const Hessian* hessian);
 
+/// The same of matrices (rows / matrices, depth) below each other. There is a Hessian for each of
+/// them, nullptr if no data reach it: `mse` takes the place of `gptq` there. Or there are none.
+Quantized quantize_stack(const Matrix& w, int64_t matrices, Layout layout, Method method,
+                         std::span<const std::shared_ptr<const Hessian>> hessians);
+
+/// Whether a method learns from calibration data.
+bool learns(Method method);
 /// "gptq"
 std::string name_of(Method method);
 

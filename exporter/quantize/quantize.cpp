@@ -16,6 +16,7 @@
 #include "taper/exporter/quantize/cache.h"
 #include "taper/exporter/quantize/choose.h"
 #include "taper/exporter/quantize/float8.h"
+#include "taper/exporter/quantize/prune_layers.h"
 #include "taper/exporter/quantize/readers.h"
 
 namespace taper::quantize {
@@ -27,7 +28,16 @@ using ir::Value;
 /// Two bits keep 6 dB of usual weights, and four bits 20 dB.
 constexpr double least_db = 3;
 
-bool learns(Method method) { return method == Method::gptq || method == Method::gptq_act_order; }
+/// Hessians of experts that take more memory are left out.
+constexpr int64_t most_bytes_of_experts = int64_t{4} << 30;
+
+ProductInput input_of(const Reader& product) {
+  return {product.input(), ends_of_rows(*product.node)};
+}
+/// In a Cache.
+std::string cache_key(const ProductInput& input) {
+  return input.rows->name + (input.ends == nullptr ? "" : " " + input.ends->name);
+}
 
 // ---- the elements ----
 
@@ -186,48 +196,66 @@ class Quantizer {
 
   void calibrate() {
     if (options_.samples.count == 0) return;
-    std::vector<const Value*> inputs;
+    std::vector<ProductInput> inputs;
     for (const Weight& w : weights_)
-      if (w.graph == first_ && w.obstacle.empty() && has_one_input(w))
+      if (w.graph == first_ && w.obstacle.empty() && !w.is_widened)
         for (const Reader& r : w.readers)
-          if (!r.is_look_up) inputs.push_back(r.input());
+          if (!r.is_look_up) inputs.push_back(input_of(r));
+    leave_large_stacks(inputs);
     show("calibrating", 0);
     if (options_.cache == nullptr || options_.cache->hessians.empty())
       learn(inputs);
     else
-      for (const Value* v : inputs) hessians_[v] = options_.cache->hessians.at(v->name);
+      for (const ProductInput& i : inputs) hessians_[i] = options_.cache->hessians.at(cache_key(i));
     report_.samples = static_cast<int64_t>(options_.samples.count);
   }
 
-  /// Whether one Hessian belongs to all elements. Each expert has rows of its own.
-  static bool has_one_input(const Weight& w) { return !w.is_widened && w.matrices == 0; }
+  /// Each expert has a Hessian of its own. Those of large models would fill the memory.
+  void leave_large_stacks(std::vector<ProductInput>& inputs) {
+    int64_t bytes = 0;
+    std::set<ProductInput> known;
+    for (const ProductInput& i : inputs)
+      if (i.ends != nullptr && known.insert(i).second)
+        bytes += i.matrices() * i.depth() * i.depth() * static_cast<int64_t>(sizeof(float));
+    if (bytes <= most_bytes_of_experts) return;
+    std::erase_if(inputs, [](const ProductInput& i) { return i.ends != nullptr; });
+    report_.notes.push_back("experts learn nothing from the data: that would take " +
+                            std::to_string(bytes >> 30) + " GB of memory");
+  }
 
-  void learn(const std::vector<const Value*>& inputs) {
+  void learn(const std::vector<ProductInput>& inputs) {
     hessians_ = run_samples(*first_, options_.samples, inputs, [&] {
       ++calibrated_;
       show("calibrating", 0);
     });
     if (options_.cache != nullptr)
-      for (const auto& [v, hessian] : hessians_) options_.cache->hessians[v->name] = hessian;
+      for (const auto& [i, parts] : hessians_) options_.cache->hessians[cache_key(i)] = parts;
   }
 
-  /// The Hessian of all products with a weight; nullptr without calibration data.
-  std::shared_ptr<const Hessian> hessian_of(const Weight& w, int64_t depth) const {
-    std::shared_ptr<Hessian> sum;
-    if (!has_one_input(w)) return sum;
+  using SharedHessians = std::vector<std::shared_ptr<const Hessian>>;
+  /// For each matrix of a weight, the Hessian of all products with it; nullptr if no data reach
+  /// them. Empty if no data reach any.
+  SharedHessians hessians_of(const Weight& w, int64_t depth) const {
+    std::vector<std::shared_ptr<Hessian>> sums(
+        static_cast<size_t>(std::max<int64_t>(w.matrices, 1)));
+    if (w.is_widened) return {};
     for (const Reader& r : w.readers) {
       if (r.is_look_up) continue;
-      const auto found = hessians_.find(r.input());
-      if (found == hessians_.end() || found->second->inputs == 0) continue;
-      if (sum == nullptr) sum = std::make_shared<Hessian>(depth);
-      const Hessian& h = *found->second;
-      const auto n = static_cast<size_t>(h.depth);
-      for (size_t i = 0; i < n; ++i)
-        for (size_t k = 0; k < n; ++k)
-          sum->sum[i * static_cast<size_t>(depth) + k] += h.sum[i * n + k];
-      sum->inputs += h.inputs;
+      const auto found = hessians_.find(input_of(r));
+      if (found == hessians_.end()) continue;
+      for (size_t m = 0; m < sums.size(); ++m) add(*found->second[m], depth, sums[m]);
     }
-    return sum;
+    if (std::ranges::all_of(sums, [](const auto& sum) { return sum == nullptr; })) return {};
+    return {sums.begin(), sums.end()};
+  }
+  static void add(const Hessian& h, int64_t depth, std::shared_ptr<Hessian>& sum) {
+    if (h.inputs == 0) return;
+    if (sum == nullptr) sum = std::make_shared<Hessian>(depth);
+    const auto n = static_cast<size_t>(h.depth);
+    for (size_t i = 0; i < n; ++i)
+      for (size_t k = 0; k < n; ++k)
+        sum->sum[i * static_cast<size_t>(depth) + k] += h.sum[i * n + k];
+    sum->inputs += h.inputs;
   }
 
   /// The same in all graphs that share a weight.
@@ -294,11 +322,14 @@ class Quantizer {
     decision.float8 = std::move(rounded);
   }
 
-  void encode(const Weight& w, Decision& decision, WeightReport& report) const {
+  void encode(const Weight& w, Decision& decision, WeightReport& report) {
     try {
       const Quantized q = quantized(w, decision);
       decision.payload = q.payload;
       report.measure = q.measure, report.zero_rows = q.zero_rows;
+      if (q.unreached > 0)
+        report_.notes.push_back("the data reach no row of " + std::to_string(q.unreached) + " of " +
+                                io::counted(w.matrices, "expert") + " of " + w.constant->path);
       report.scheme =
           name_of(*decision.format) + " " + name_of(q.method) + (w.is_widened ? ", widened" : "");
     } catch (const ExportError& e) {
@@ -310,16 +341,19 @@ class Quantizer {
   Quantized quantized(const Weight& w, const Decision& decision) const {
     const Layout layout = decision.format->layout;
     Method method = decision.rule->scheme.method;
-    // rows that are looked up have no products to learn from, and convolutions and experts are not
-    // learned from
-    const std::shared_ptr<const Hessian> hessian = hessian_of(w, decision.depth);
-    if (learns(method) && hessian == nullptr && options_.samples.count > 0 &&
-        (w.is_looked_up() || !has_one_input(w)))
+    // rows that are looked up have no products to learn from, convolutions are not learned from,
+    // and no row may choose an expert
+    const SharedHessians hessians = hessians_of(w, decision.depth);
+    if (learns(method) && hessians.empty() && options_.samples.count > 0 &&
+        (w.is_looked_up() || w.is_widened || w.matrices > 0))
       method = Method::mse;
     const auto compute = [&] {
       const Matrix m = rows_of(w, decision.depth);
       require_finite(m);
-      Quantized q = quantize_matrix(m, layout, method, hessian.get());
+      Quantized q =
+          w.matrices > 0
+              ? quantize_stack(m, w.matrices, layout, method, hessians)
+              : quantize_matrix(m, layout, method, hessians.empty() ? nullptr : hessians[0].get());
       q.zero_rows = zero_rows(m);
       if (w.matrices > 0) q.payload = as_stack(*q.payload, w.matrices);
       return q;

@@ -240,14 +240,68 @@ TEST(quantize, puts_the_matrices_of_experts_into_blocks) {
     }
 }
 
-TEST(quantize, gives_experts_no_hessian_of_rows_that_others_get) {
-  const Model m = experts(64, false);
+/// The blocks of one expert alone, as a linear layer. `rows`: what it learns from, if anything.
+std::vector<std::byte> blocks_of_expert(const ir::Payload& stack, size_t expert,
+                                        const eager::Tensor& rows) {
+  const size_t bytes = stack.size_bytes / 3;
+  Model m;
+  m.add("w", ir::Payload::copy(DType::f32, {5, 64}, stack.bytes.get() + expert * bytes));
+  const std::string count = std::to_string(rows.defined() ? rows.size(0).value() : 1);
+  m.nodes = "input \"x\" = %x: f32[" + count + ", 64]\n%y: f32[" + count +
+            ", 5] = linear(%x, %w, none)\noutput \"y\" = %y\n";
+  Options options;
+  if (rows.defined()) options.samples = {1, [&](size_t) { return std::vector{rows}; }};
+  const std::unique_ptr<ir::Graph> graph = m.graph();
+  const char* method = rows.defined() ? "gptq" : "mse";
+  quantize({graph.get()},
+           recipe_of(R"({"weights": "q4_1", "method": ")" + std::string(method) + "\"}"), options);
+  const ir::Payload& payload = *graph->constants().back().payload;
+  return {payload.bytes.get(), payload.bytes.get() + payload.size_bytes};
+}
+
+/// No row reaches the second one.
+TEST(quantize, lets_each_expert_learn_from_its_rows) {
+  const eager::Tensor x = random_tensor({6, 64}, 3),
+                      ends = eager::Tensor::from(std::vector<int32_t>{2, 2, 6}, {3});
+  Options options;
+  options.samples = {1, [&](size_t) { return std::vector{x, ends}; }};
+  for (const bool is_transposed : {false, true}) {
+    const std::unique_ptr<ir::Graph> graph = experts(64, is_transposed).graph();
+    const ir::Payload before = *graph->constants().front().payload;
+    const auto of_method = [&](const char* method) {
+      const std::unique_ptr<ir::Graph> other = experts(64, is_transposed).graph();
+      return quantize({other.get()},
+                      recipe_of(R"({"weights": "q4_1", "method": ")" + std::string(method) + "\"}"),
+                      options);
+    };
+    const Report report =
+        quantize({graph.get()}, recipe_of(R"({"weights": "q4_1", "method": "gptq"})"), options);
+    EXPECT_EQ(report.weights.at(0).scheme, "q4_1 gptq");
+    EXPECT_THAT(report.notes, testing::Contains("the data reach no row of 1 of 3 experts of w"));
+    const Measure &learned = report.weights[0].measure,
+                  nearest = of_method("mse").weights[0].measure;
+    ASSERT_TRUE(learned.has_output() && nearest.has_output());
+    EXPECT_LT(learned.output_noise, 0.8 * nearest.output_noise);
+    if (is_transposed) continue;
+    const ir::Payload& stack = *graph->constants().back().payload;
+    EXPECT_EQ(stack.sizes, (std::vector<int64_t>{3, 5, 64}));
+    const eager::Tensor rows[] = {x.slice(0, 0, 2).contiguous(), {}, x.slice(0, 2, 6).contiguous()};
+    const size_t bytes = stack.size_bytes / 3;
+    for (size_t e = 0; e < 3; ++e) {
+      const std::byte* part = stack.bytes.get() + e * bytes;
+      EXPECT_EQ(std::vector<std::byte>(part, part + bytes), blocks_of_expert(before, e, rows[e]))
+          << "expert " << e;
+    }
+  }
+}
+
+TEST(quantize, gives_experts_that_no_row_reaches_the_least_error) {
   Options options;
   options.samples = {1, [](size_t) {
                        return std::vector{random_tensor({6, 64}, 3),
-                                          eager::Tensor::from(std::vector<int32_t>{2, 2, 6}, {3})};
+                                          eager::Tensor::from(std::vector<int32_t>{0, 0, 0}, {3})};
                      }};
-  const std::unique_ptr<ir::Graph> graph = m.graph();
+  const std::unique_ptr<ir::Graph> graph = experts(64, false).graph();
   const Report report =
       quantize({graph.get()}, recipe_of(R"({"weights": "q4_1", "method": "gptq"})"), options);
   EXPECT_EQ(report.weights.at(0).scheme, "q4_1 mse");
