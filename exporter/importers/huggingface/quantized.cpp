@@ -76,10 +76,12 @@ std::map<std::string, QuantizedWeight> take_quantized(const nlohmann::json& conf
   if (name == "fp8" || name == "fbgemm_fp8") return internal::take_float8(*at, tensors);
   if (name == "gptq") return internal::take_gptq(*at, tensors);
   if (name == "awq") return internal::take_awq(*at, tensors);
+  if (name == "bitsandbytes") return internal::take_bitsandbytes(tensors);
   if (name == "compressed-tensors") return internal::take_compressed(*at, tensors);
   throw ExportError("config: weights quantized by \"" + name +
-                    "\" are not read; mxfp4, fp8, gptq, awq and compressed-tensors are. Take the "
-                    "model before it was quantized, and give a recipe: --recipe int4-g32");
+                    "\" are not read; mxfp4, fp8, gptq, awq, bitsandbytes and compressed-tensors "
+                    "are. Take the model before it was quantized, and give a recipe: --recipe "
+                    "int4-g32");
 }
 
 }  // namespace taper::huggingface

@@ -4,6 +4,8 @@
 //   quant_method        tensors of a weight                     becomes
 //   mxfp4               X_blocks, X_scales                      blocks of mxfp4, the same numbers
 //   gptq, awq           X.qweight, X.qzeros, X.scales           blocks of q4_0, q4_1 or q8_0
+//   bitsandbytes        X.weight, X.weight.absmax and others    blocks of nf4; or
+//                       X.weight (i8), X.SCB                    blocks of q8_0
 //   fp8                 X.weight, X.weight_scale_inv            bf16
 //   compressed-tensors  X.weight_packed, X.weight_scale; or     blocks of q4_0; or
 //                       X.weight (f8_e4m3fn), X.weight_scale    bf16

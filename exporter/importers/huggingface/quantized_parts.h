@@ -77,6 +77,7 @@ QuantizedWeights take_mxfp4(Tensors& tensors);
 QuantizedWeights take_float8(const nlohmann::json& quantization, Tensors& tensors);
 QuantizedWeights take_gptq(const nlohmann::json& quantization, Tensors& tensors);
 QuantizedWeights take_awq(const nlohmann::json& quantization, Tensors& tensors);
+QuantizedWeights take_bitsandbytes(Tensors& tensors);
 QuantizedWeights take_compressed(const nlohmann::json& quantization, Tensors& tensors);
 
 }  // namespace taper::huggingface::internal

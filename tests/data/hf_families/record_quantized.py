@@ -4,8 +4,9 @@
     record_quantized.py [NAME...]     (writes quantized/NAME beside this file)
 
 weights.json is as record.py writes it, with a dtype at the end of each line. A number is rounded to the dtype; of an integer, the fraction
-is cut off. i32 with a scale: the 32 bits of x >> 32; without one, the center may be a list of numbers. The functions that de-quantize are those of transformers and compressed-tensors where
-these have some; GPTQ and AWQ are formulas of GPTQModel and AutoAWQ. transformers 5.24, compressed-tensors 0.20.
+is cut off. i32 with a scale: the 32 bits of x >> 32; without one, the center may be a list of numbers. The functions that de-quantize are those
+of transformers, compressed-tensors and bitsandbytes where these have some; GPTQ and AWQ are formulas of GPTQModel and AutoAWQ. transformers 5.24,
+compressed-tensors 0.20, bitsandbytes 0.50.
 """
 import json
 import os
@@ -14,6 +15,7 @@ import tempfile
 
 import numpy as np
 import torch
+from bitsandbytes.functional import QuantState, dequantize_4bit, get_4bit_type, int8_vectorwise_dequant
 from compressed_tensors.compressors.pack_quantized.helpers import unpack_from_int32
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, GptOssConfig, LlamaConfig
@@ -24,10 +26,12 @@ from families import common, rule_of
 from record import EXPERTS, TOKENS, fnv1a64, mixed, names_of_file, values
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f8": torch.float8_e4m3fn}
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f8": torch.float8_e4m3fn, "u8": torch.uint8,
+          "i8": torch.int8}
 SEED = 1
 
 LLAMA = LlamaConfig(**common(hidden_size=64, intermediate_size=96, num_hidden_layers=2, head_dim=16))
+LLAMA_OF_64 = LlamaConfig(**common(hidden_size=64, intermediate_size=128, num_hidden_layers=2, head_dim=16))  # blocks of 64
 GPT_OSS = GptOssConfig(**common(head_dim=8, hidden_size=64, intermediate_size=32, num_hidden_layers=2, sliding_window=9,
                                 num_local_experts=6, num_experts_per_tok=2))
 
@@ -39,8 +43,8 @@ def tensor_of(name, sizes, center, scale, dtype):
         places = np.arange(1, int(np.prod(sizes)) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         words = mixed(places + np.uint64(fnv1a64(f"{SEED}/{name}"))) >> np.uint64(32)
         return torch.from_numpy(words.astype(np.uint32).view(np.int32).reshape(sizes))
-    x = values(SEED, name, sizes, center, scale)
-    return x.to(torch.uint8) if dtype == "u8" else x.to(DTYPES[dtype])
+    x = torch.tensor(center) if isinstance(center, list) else values(SEED, name, sizes, center, scale)
+    return x.to(DTYPES[dtype])
 
 
 # ---- for each method: the tensors of a weight (name, sizes, center, scale, dtype), and its numbers
@@ -117,6 +121,30 @@ def numbers_of_packed(t, name):
     return q.float() * t[f"{name}_scale"].float().repeat_interleave(32, 1)
 
 
+def nf4(name, sizes):
+    blocks = sizes[0] * sizes[1] // 64
+    state = {"quant_type": "nf4", "blocksize": 64, "dtype": "float32", "shape": sizes, "nested_blocksize": 256, "nested_dtype": "float32",
+             "nested_offset": 0.25}
+    text = list(json.dumps(state).encode())
+    return [(name, [sizes[0] * sizes[1] // 2, 1], 128.0, 128.0, "u8"), (f"{name}.absmax", [blocks], 128.0, 128.0, "u8"),
+            (f"{name}.quant_map", [16], get_4bit_type("nf4", "cpu").tolist(), 0.0, "f32"),
+            (f"{name}.nested_absmax", [-(-blocks // 256)], 0.1, 0.02, "f32"), (f"{name}.nested_quant_map", [256], 0.0, 1.0, "f32"),
+            (f"{name}.quant_state.bitsandbytes__nf4", [len(text)], text, 0.0, "u8")]
+
+
+def numbers_of_nf4(t, name):
+    parts = {key: tensor for key, tensor in t.items() if key.startswith(f"{name}.")}
+    return dequantize_4bit(t[name], QuantState.from_dict(parts, torch.device("cpu")))
+
+
+def int8(name, sizes):
+    return [(name, sizes, 0.0, 127.0, "i8"), (f"{name.removesuffix('.weight')}.SCB", [sizes[0]], 0.3, 0.1, "f32")]
+
+
+def numbers_of_int8(t, name):
+    return int8_vectorwise_dequant(t[name], t[f"{name.removesuffix('.weight')}.SCB"])
+
+
 GROUPS = {"group_0": {"weights": {"num_bits": 4, "group_size": 32, "symmetric": True, "type": "int"}}}
 METHODS = {  # the tensors of a weight, its numbers, and what config.json says
     "mxfp4": (mxfp4, numbers_of_mxfp4, {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}),
@@ -126,6 +154,9 @@ METHODS = {  # the tensors of a weight, its numbers, and what config.json says
     "gptq_zeros": (*gptq(4, None), {"quant_method": "gptq", "bits": 4, "group_size": 32, "sym": False, "desc_act": False}),
     "gptq_8_bits": (*gptq(8, 0x7F7F7F7F), {"quant_method": "gptq", "bits": 8, "group_size": 32, "sym": True, "desc_act": False}),
     "awq": (awq, numbers_of_awq, {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm", "zero_point": True}),
+    "nf4": (nf4, numbers_of_nf4, {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4",
+                                  "bnb_4bit_use_double_quant": True}),
+    "bitsandbytes_8_bits": (int8, numbers_of_int8, {"quant_method": "bitsandbytes", "load_in_8bit": True}),
     "packed": (packed, numbers_of_packed, {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": GROUPS}),
 }
 
@@ -136,7 +167,7 @@ def is_quantized(name, method):
 
 def record(method):
     tensors_of, numbers_of, said = METHODS[method]
-    config = GPT_OSS if method == "mxfp4" else LLAMA
+    config = {"mxfp4": GPT_OSS, "nf4": LLAMA_OF_64}.get(method, LLAMA)
     lines, numbers, tensors = [], {}, {}
     for name, sizes in sorted(names_of_file(AutoModelForCausalLM.from_config, config).items()):
         quantized = is_quantized(name, method)

@@ -60,6 +60,7 @@ inline io::Array values_of(const FormulaWeight& w, uint64_t seed) {
   if (w.dtype == "bf16") return values_of<BFloat16>(w, seed, DType::bf16);
   if (w.dtype == "f8") return values_of<Float8E4M3>(w, seed, DType::f8_e4m3fn);
   if (w.dtype == "u8") return values_of<uint8_t>(w, seed, DType::u8);
+  if (w.dtype == "i8") return values_of<int8_t>(w, seed, DType::i8);
   if (w.dtype == "i32") return values_of<int32_t>(w, seed, DType::i32);
   return values_of<float>(w, seed, DType::f32);
 }

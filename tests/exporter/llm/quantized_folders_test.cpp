@@ -4,6 +4,8 @@
 
 #include "taper/exporter/llm/golden.h"
 #include "taper/exporter/llm/program.h"
+#include "taper/kernels/quantized/blocks.h"
+#include "taper/kernels/quantized/float_levels.h"
 #include "taper/tests/exporter/llm/formula_model.h"
 #include "taper/tests/support/throw_message.h"
 
@@ -21,12 +23,14 @@ struct Method {
 };
 void PrintTo(const Method& m, std::ostream* out) { *out << m.name; }
 
-/// Offsets of q4_1 are rounded to f16. Logits have a deviation of 3, so they still tell right from
-/// wrong.
-const Method methods[] = {{"mxfp4", Layout::mxfp4},      {"fp8", Layout::dense},
-                          {"fp8_rows", Layout::dense},   {"gptq", Layout::q4_0},
-                          {"gptq_8_bits", Layout::q8_0}, {"gptq_zeros", Layout::q4_1, 0.05},
-                          {"awq", Layout::q4_1, 0.05},   {"packed", Layout::q4_0}};
+/// Offsets of q4_1 are rounded to f16, and so are factors of nf4 and of int8. Logits have a
+/// deviation of 3, so they still tell right from wrong.
+const Method methods[] = {
+    {"mxfp4", Layout::mxfp4},      {"fp8", Layout::dense},
+    {"fp8_rows", Layout::dense},   {"gptq", Layout::q4_0},
+    {"gptq_8_bits", Layout::q8_0}, {"gptq_zeros", Layout::q4_1, 0.05},
+    {"awq", Layout::q4_1, 0.05},   {"packed", Layout::q4_0},
+    {"nf4", Layout::nf4, 0.05},    {"bitsandbytes_8_bits", Layout::q8_0, 0.05}};
 
 class quantized_folder : public testing::TestWithParam<Method> {};
 INSTANTIATE_TEST_SUITE_P(of_other_tools, quantized_folder, testing::ValuesIn(methods),
@@ -99,6 +103,36 @@ TEST(quantized_folders, have_tiles_of_the_size_that_the_configuration_says) {
       EXPECT_EQ(numbers[row * 10 + column], 1.0f + (column >= 5) + 2 * (row >= 6)) << row << column;
 }
 
+/// By hand: two rows of 64, whose factors are f16 numbers and not quantized.
+TEST(quantized_folders, have_the_numbers_of_nf4) {
+  std::vector<uint8_t> codes(64);
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(37 * i + i / 8);
+  const std::vector<float> factors = {0.5f, 3};
+  const std::string state = R"({"quant_type": "nf4", "blocksize": 64, "shape": [2, 64]})";
+  std::map<std::string, huggingface::Tensor> tensors;
+  const auto add = [&](const std::string& name, DType dtype, std::vector<int64_t> sizes,
+                       std::span<const std::byte> bytes) {
+    tensors["w.weight" + name] = {{dtype, std::move(sizes), bytes}, {}, nullptr};
+  };
+  add("", DType::u8, {64, 1}, std::as_bytes(std::span(codes)));
+  add(".absmax", DType::f32, {2}, std::as_bytes(std::span(factors)));
+  add(".quant_map", DType::f32, {16}, std::as_bytes(std::span(quantized::nf4_levels)));
+  add(".quant_state.bitsandbytes__nf4", DType::u8, {static_cast<int64_t>(state.size())},
+      std::as_bytes(std::span(state)));
+  const json config = {{"quantization_config", {{"quant_method", "bitsandbytes"}}}};
+  const auto weights = huggingface::take_quantized(config, tensors);
+  EXPECT_TRUE(tensors.empty());
+  EXPECT_EQ(weights.at("w.weight").sizes, (std::vector<int64_t>{2, 64}));
+  const huggingface::Repacked weight = weights.at("w.weight").read();
+  ASSERT_EQ(weight.layout, Layout::nf4);
+  std::vector<float> numbers(128);
+  quantized::dequantize(Layout::nf4, weight.bytes.get(), 128, numbers.data());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const int code = codes[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15;
+    EXPECT_EQ(numbers[i], factors[i / 64] * quantized::nf4_levels[code]) << i;
+  }
+}
+
 // ---- what is refused
 
 using Change = std::function<void(json& quantization, io::SafeTensors& file)>;
@@ -123,8 +157,8 @@ TEST(quantized_folders, say_which_methods_are_read) {
   const auto with_method = [](const char* name) {
     return [=](json& q, io::SafeTensors&) { q["quant_method"] = name; };
   };
-  EXPECT_THAT(refusal("gptq", with_method("bitsandbytes")),
-              testing::AllOf(HasSubstr("quantized by \"bitsandbytes\" are not read; mxfp4, fp8"),
+  EXPECT_THAT(refusal("gptq", with_method("quanto")),
+              testing::AllOf(HasSubstr("quantized by \"quanto\" are not read; mxfp4, fp8"),
                              HasSubstr("--recipe int4-g32")));
   EXPECT_THAT(refusal("gptq", [](json& q, io::SafeTensors&) { q = 7; }),
               HasSubstr("quantization_config must be an object, it is 7"));
@@ -191,6 +225,58 @@ TEST(quantized_folders, name_weights_whose_parts_do_not_fit) {
               HasSubstr(".qweight has 2 dimensions of f32, not 2 of i32"));
   EXPECT_THAT(refusal("gptq", with(q + ".weight", DType::f32, {64, 64})),
               HasSubstr("weight " + q + ".weight is in the folder twice"));
+}
+
+TEST(quantized_folders, name_weights_of_bitsandbytes_whose_parts_do_not_fit) {
+  const std::string q = std::string(q_proj) + ".weight";
+  const auto without = [&](const std::string& part) {
+    return [=](json&, io::SafeTensors& file) { file.tensors.erase(q + part); };
+  };
+  const auto with = [&](const std::string& part, DType dtype, std::vector<int64_t> sizes) {
+    return [=](json&, io::SafeTensors& file) {
+      file.tensors[q + part] = io::Array::zeros(dtype, sizes);
+    };
+  };
+  const auto with_state = [&](const std::string& text) {
+    return [=](json&, io::SafeTensors& file) {
+      file.tensors[q + ".quant_state.bitsandbytes__nf4"] = io::Array::of<uint8_t>(
+          {static_cast<int64_t>(text.size())}, std::vector<uint8_t>(text.begin(), text.end()));
+    };
+  };
+  EXPECT_THAT(refusal("nf4", without(".absmax")),
+              HasSubstr("weight.absmax is not one f32 or u8 for each block"));
+  EXPECT_THAT(refusal("nf4", with(".absmax", DType::u8, {63})), HasSubstr("for each block"));
+  EXPECT_THAT(refusal("nf4", without(".nested_absmax")), HasSubstr("nested_absmax is missing"));
+  EXPECT_THAT(refusal("nf4", with(".nested_absmax", DType::f32, {2})), HasSubstr("does not fit"));
+  EXPECT_THAT(refusal("nf4", with(".nested_quant_map", DType::f32, {255})),
+              HasSubstr("does not fit"));
+  EXPECT_THAT(refusal("nf4", with(".quant_map", DType::f32, {16})),
+              HasSubstr("the levels in weight.quant_map are not those of NF4"));
+  EXPECT_THAT(refusal("nf4", with("", DType::u8, {100})),
+              HasSubstr("(64, 64) elements do not fit 100 bytes of weight"));
+  EXPECT_THAT(refusal("nf4", with("", DType::u8, {0})), HasSubstr("do not fit 0 bytes"));
+  EXPECT_THAT(refusal("nf4", with(".quant_state.bitsandbytes__fp4", DType::u8, {2})),
+              HasSubstr("nf4 and integers of 8 bits are read, not fp4"));
+  for (const char* damaged : {"{", "[]", "{}", R"({"shape": [64, "x"], "blocksize": 64})"})
+    EXPECT_THAT(refusal("nf4", with_state(damaged)), HasSubstr("its quant_state is damaged"));
+  EXPECT_THAT(refusal("nf4", with_state(R"({"shape": [64], "blocksize": 64})")),
+              HasSubstr("it is no matrix"));
+  for (const char* blocks : {"32", "0", "-64", "96"})
+    EXPECT_THAT(refusal("nf4", with_state(R"({"shape": [64, 64], "blocksize": )" +
+                                          std::string(blocks) + "}")),
+                HasSubstr("blocks of " + std::string(blocks) + " elements are not read"));
+  EXPECT_THAT(refusal("nf4", with_state(R"({"shape": [128, 32], "blocksize": 64})")),
+              HasSubstr("rows of 32 elements do not divide into blocks of 64"));
+  for (const char* shape : {"[-64, -64]", "[0, 0]", "[4611686018427387904, 2]", "[1, 4096]"})
+    EXPECT_NE(
+        refusal("nf4", with_state(R"({"blocksize": 64, "shape": )" + std::string(shape) + "}")), "")
+        << shape;
+  EXPECT_THAT(refusal("bitsandbytes_8_bits",
+                      [](json&, io::SafeTensors& file) {
+                        file.tensors[std::string(q_proj) + ".SCB"] =
+                            io::Array::zeros(DType::f32, {63});
+                      }),
+              HasSubstr("SCB is not one f32 for each row"));
 }
 
 /// Scales of one byte were read as f32, from behind their end.
