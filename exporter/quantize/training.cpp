@@ -106,6 +106,7 @@ struct QatModel::Weight {
   Method method = Method::nearest;
   bool is_transposed = false;
   int64_t padded_depth = 0;
+  int64_t matrices = 0;  ///< of a stack, as that of experts
 };
 
 /// Values with one grid.
@@ -144,14 +145,15 @@ Tensor in_channels(const Tensor& weight, int axis, const StaticOptions& options)
   return eager::fake_quantize_per_channel_affine(weight, scale, zeros, axis, -highest, highest);
 }
 
-/// The numbers that blocks give to a weight.
+/// The numbers that blocks give to a weight: a matrix, or a stack of `matrices` of them.
 Tensor in_blocks(const Tensor& weight, Layout layout, Method method, bool is_transposed,
-                 int64_t padded_depth) {
+                 int64_t padded_depth, int64_t matrices) {
   const eager::NoGrad guard;
   if (eager::recorder() != nullptr)
     throw ExportError("a step that rounds weights to blocks does not export; train it on the host");
-  const Tensor rows =
-      is_transposed ? weight.t().contiguous() : weight.reshape({weight.size(0), -1});
+  const Tensor turned = is_transposed ? weight.transpose(-2, -1).contiguous() : weight;
+  const int64_t count = (matrices > 0 ? matrices * turned.size(1) : turned.size(0)).value();
+  const Tensor rows = turned.reshape({count, -1});
   const int64_t depth = rows.size(1).value();
   Matrix m{rows.size(0).value(), padded_depth, {}};
   m.elements.resize(static_cast<size_t>(m.rows * padded_depth));
@@ -163,7 +165,8 @@ Tensor in_blocks(const Tensor& weight, Layout layout, Method method, bool is_tra
                         m.elements.data());
   const Tensor padded = Tensor::from(m.elements, {m.rows, padded_depth});
   const Tensor values = padded.slice(1, 0, depth).contiguous();
-  return is_transposed ? values.t().contiguous() : values.reshape(weight.sizes());
+  const Tensor result = values.reshape(turned.sizes());
+  return is_transposed ? result.transpose(-2, -1).contiguous() : result;
 }
 
 /// The constant of this path, if there is only one.
@@ -411,7 +414,7 @@ QatModel::QatModel(const ir::Graph& graph, const Recipe& recipe)
   for (const quantize::Weight& found : weights) {
     const Rule* rule = rule_for(recipe, found);
     Weight* weight = builder.train(found.constant->value.get(), found.constant->path);
-    if (weight == nullptr || !found.obstacle.empty() || found.matrices > 0 || rule == nullptr ||
+    if (weight == nullptr || !found.obstacle.empty() || rule == nullptr ||
         rule->scheme.weights != Scheme::Weights::blocks)
       continue;
     const ChosenFormat chosen = choose_format(rule->scheme, found);
@@ -419,7 +422,7 @@ QatModel::QatModel(const ir::Graph& graph, const Recipe& recipe)
     weight->rounding = Weight::Rounding::blocks;
     weight->layout = chosen.format->layout, weight->padded_depth = chosen.depth;
     weight->method = rule->scheme.method == Method::mse ? Method::mse : Method::nearest;
-    weight->is_transposed = found.is_transposed;
+    weight->is_transposed = found.is_transposed, weight->matrices = found.matrices;
   }
   builder.train_biases();
   builder.finish();
@@ -479,7 +482,7 @@ Tensor QatModel::rounded(const Weight& w, bool of_batch) const {
       return in_channels(elements_of(w, of_batch), w.axis, integers_);
     case Weight::Rounding::blocks:
       return straight_through(w.value, in_blocks(w.value.detach(), w.layout, w.method,
-                                                 w.is_transposed, w.padded_depth));
+                                                 w.is_transposed, w.padded_depth, w.matrices));
     default:
       return elements_of(w, of_batch);
   }

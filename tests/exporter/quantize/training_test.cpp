@@ -6,11 +6,13 @@
 #include <cmath>
 
 #include "taper/exporter/exporter.h"
+#include "taper/exporter/ir/parser.h"
 #include "taper/exporter/quantize/metric.h"
 #include "taper/exporter/quantize/prune.h"
 #include "taper/exporter/quantize/quantize.h"
 #include "taper/exporter/quantize/static/signal_error.h"
 #include "taper/runtime/extension/module/module.h"
+#include "taper/tests/exporter/passes/apply.h"
 #include "taper/tests/exporter/quantize_static/labelled.h"
 #include "taper/tests/support/data.h"
 #include "taper/tests/support/throw_message.h"
@@ -140,6 +142,47 @@ TEST_F(qat, trains_with_the_numbers_of_blocks) {
   EXPECT_THROW(trace("step", [&](const std::vector<Tensor>& in) { return model(in); },
                      {input("x", {1, 1, 28, 28})}),
                ExportError);
+}
+
+/// Six rows choose the first and the third of three experts.
+TEST(qat_of_experts, trains_with_the_numbers_of_blocks) {
+  for (const bool is_transposed : {false, true}) {
+    const std::vector<int64_t> sizes =
+        is_transposed ? std::vector<int64_t>{3, 64, 5} : std::vector<int64_t>{3, 5, 64};
+    ir::Payloads payloads;
+    const std::string text =
+        "graph f\n" + passes::constant("w", passes::random_payload(sizes, 1), payloads) +
+        "input \"x\" = %x: f32[6, 64]\ninput \"ends\" = %ends: i32[3]\n" +
+        (is_transposed ? "" : "%t: f32[3, 64, 5] = transpose.int(%w, 1, 2)\n") +
+        "%y: f32[6, 5] = _grouped_mm(%x, " + (is_transposed ? "%w" : "%t") +
+        ", %ends, none, none)\noutput \"y\" = %y\n";
+    const std::unique_ptr<ir::Graph> graph = ir::parse(text, payloads);
+    const std::vector<Tensor> inputs = {passes::random_tensor({6, 64}, 3),
+                                        Tensor::from(std::vector<int32_t>{2, 2, 6}, {3})};
+    const Recipe recipe = parse_recipe(
+        R"([{"match": "*", "scheme": {"weights": "nf4", "method": "nearest",
+                                      "activations": "float"}}])",
+        "recipe");
+    QatModel model(*graph, recipe);
+    ASSERT_EQ(model.parameters().size(), 1u);
+    optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+    const Tensor target = eager::ones({6, 5});
+    std::vector<double> losses;
+    for (int step = 0; step < 20; ++step) {
+      optimizer.zero_grad();
+      const Tensor loss = eager::mse_loss(model(inputs)[0], target);
+      loss.backward();
+      optimizer.step();
+      losses.push_back(loss.item());
+    }
+    EXPECT_LT(losses.back(), 0.5 * losses.front());
+    model.eval();
+    const auto converted = model.convert();
+    quantize({converted.get()}, recipe);
+    const eager::NoGrad guard;
+    EXPECT_GT(sqnr(ir::Interpreter(*converted).run(inputs).outputs[0], model(inputs)[0]), 80);
+    EXPECT_LT(sqnr(ir::Interpreter(*graph).run(inputs).outputs[0], model(inputs)[0]), 30);
+  }
 }
 
 TEST_F(qat, learns_scales_of_activations) {
