@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <ostream>
@@ -47,6 +49,13 @@ std::string with_missing_value(const std::string& message) {
   std::smatch part;
   if (!std::regex_match(message, part, one_missing)) return message;
   return part[1].str() + " needs a value: " + part[2].str();
+}
+
+// CLI11 takes the largest integer in the place of one that is larger.
+std::string too_large(const std::string& text) {
+  errno = 0;
+  (void)std::strtoll(text.c_str(), nullptr, 0);
+  return errno == ERANGE ? text + " needs more than 64 bits" : "";
 }
 
 std::string full_name(const CLI::App& app) {
@@ -96,6 +105,8 @@ Option Command::option(const char* names, T& value, const char* help) {
   };
   if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>>)
     option.checked_by(what_is_wrong);
+  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, std::optional<int64_t>>)
+    option.checked_by(too_large);
   return option;
 }
 template Option Command::option(const char*, std::string&, const char*);

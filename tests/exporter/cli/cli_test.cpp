@@ -225,6 +225,10 @@ TEST(taper_command, refuses_what_would_be_ignored_or_lost) {
       {{"export", program, "--header", program}, "this is an input file"},
       {{"run", program, "--inputs", "x.npy"}, "there is no option --inputs"},
       {{"inspect", program, "other"}, "no argument is expected here: other"},
+      {{"quantize", "m.pt2", "--recipe", "int8", "--samples", "9223372036854775808"},
+       "--samples: 9223372036854775808 needs more than 64 bits"},
+      {{"export", "m.pt2", "--memory", "-99999999999999999999"},
+       "--memory: -99999999999999999999 needs more than 64 bits"},
   };
   for (const auto& [arguments, text] : cases) {
     std::ostringstream out, err;
