@@ -5,10 +5,6 @@
 #include <cstddef>
 #include <utility>
 
-// The library's products with weights, but on Arm. Their context begins with the bytes of a row of
-// x.
-extern "C" void xnn_compute_gemm(const void* context, size_t i, size_t j, size_t ti, size_t tj);
-
 namespace {
 
 using taper::index_t;
@@ -83,24 +79,12 @@ void parallelize(pthreadpool_t pool, Function function, void* context,
 
 // Rows of so many tiles at most read weights that are large, as a rule.
 constexpr size_t few_rows = 512;
-// Weights of fewer columns are small, as a rule, and so are some of more: then each thread keeps
-// the rows that it has made.
-constexpr size_t many_columns = 512, small_weights = size_t{1} << 20;
+// Weights of fewer columns are small, as a rule: then each thread keeps the rows that it has made.
+constexpr size_t many_columns = 512;
 // Tiles of products have at most so many rows.
 constexpr size_t most_rows = 16;
 // Kernels compute 2 to 64 columns at a time: tiles begin at a multiple of that.
 constexpr size_t columns_at_a_time = 64;
-
-bool has_small_weights(pthreadpool_task_2d_tile_2d_t function, const void* context,
-                       size_t columns) {
-  if (columns < many_columns) return true;
-  const auto product = reinterpret_cast<pthreadpool_task_2d_tile_2d_t>(xnn_compute_gemm);
-  return function == product && *static_cast<const size_t*>(context) * columns <= small_weights;
-}
-template <class Function>
-bool has_small_weights(const Function&, const void*, size_t columns) {
-  return columns < many_columns;
-}
 
 // Products, whose rows i meet the weights of columns j. Weights of many columns are read from
 // memory far away. So all rows use those of a tile before the next tile begins, and the tiles of
@@ -116,8 +100,7 @@ void parallelize_by_columns(pthreadpool_t pool, Function function, void* context
                             const Grid<2, 2>& grid) {
   const auto [rows, columns] = grid.ranges;
   const auto [row_tile, column_tile] = grid.tiles;
-  if (has_small_weights(function, context, columns))
-    return parallelize(pool, function, context, grid);
+  if (columns < many_columns) return parallelize(pool, function, context, grid);
   parallelize(
       pool,
       [function](void* c, size_t j, size_t i, size_t tj, size_t ti) { function(c, i, j, ti, tj); },
@@ -128,8 +111,7 @@ void parallelize_by_columns(pthreadpool_t pool, Function function, void* context
                             const Grid<3, 2>& grid) {
   const auto [batches, rows, columns] = grid.ranges;
   const auto [row_tile, column_tile] = grid.tiles;
-  if (has_small_weights(function, context, columns))
-    return parallelize(pool, function, context, grid);
+  if (columns < many_columns) return parallelize(pool, function, context, grid);
   parallelize(
       pool,
       [function](void* c, size_t b, size_t j, size_t i, size_t tj, size_t ti) {
