@@ -12,9 +12,11 @@ namespace taper::quantize {
 namespace {
 
 constexpr BlockFormat format(Layout layout, int shared, int lowest, int highest, bool has_offset,
-                             Scales scales, const FloatLevels* levels = nullptr) {
+                             Scales scales, const FloatLevels* levels = nullptr,
+                             int zero_steps = 0) {
   const BlockSize size = block_of(layout);
-  return {layout, size.elements, size.bytes, shared, lowest, highest, has_offset, scales, levels};
+  return {layout,  size.elements, size.bytes, shared, lowest,
+          highest, has_offset,    scales,     levels, zero_steps};
 }
 constexpr BlockFormat mx_format(Layout layout, int highest, const FloatLevels& levels) {
   return format(layout, 32, 0, highest, false, Scales::power_of_two, &levels);
@@ -35,10 +37,13 @@ constexpr BlockFormat formats[] = {format(Layout::q4_0, 32, -8, 7, false, Scales
                                    mx_format(Layout::mxfp6_e2m3, 31, e2m3_levels),
                                    mx_format(Layout::mxfp6_e3m2, 31, e3m2_levels),
                                    mx_format(Layout::mxfp8_e4m3, 126, e4m3_levels),
-                                   mx_format(Layout::mxfp8_e5m2, 123, e5m2_levels)};
-constexpr const char* names[] = {
-    "q4_0", "q4_1", "q5_0", "q5_1",  "q8_0",       "q2_k",       "q3_k",       "q4_k",
-    "q5_k", "q6_k", "nf4",  "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8_e4m3", "mxfp8_e5m2"};
+                                   mx_format(Layout::mxfp8_e5m2, 123, e5m2_levels),
+                                   format(Layout::q2_z, 32, 0, 3, true, Scales::half, nullptr, 4),
+                                   format(Layout::q3_z, 32, 0, 7, true, Scales::half, nullptr, 2)};
+constexpr const char* names[] = {"q4_0",       "q4_1",  "q5_0",       "q5_1",       "q8_0",
+                                 "q2_k",       "q3_k",  "q4_k",       "q5_k",       "q6_k",
+                                 "nf4",        "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8_e4m3",
+                                 "mxfp8_e5m2", "q2_z",  "q3_z"};
 static_assert(std::size(formats) == std::size(names), "one for each format");
 
 void put_byte(std::byte* block, int at, int value) {
@@ -148,6 +153,34 @@ void put_exponent(const BlockFormat& format, float scale, std::byte* block) {
   const int exponent = scale > 0 ? std::ilogb(scale) : -bias;
   put_byte(block, 0, std::clamp(exponent + bias + doubled, 0, 2 * bias));
 }
+// An f16 without its lowest four bits, which hold the zero point.
+struct ZeroPoint {
+  uint16_t scale_bits;
+  int zero;
+};
+float step_of(const ZeroPoint& z) {
+  Half step;
+  std::memcpy(&step, &z.scale_bits, sizeof step);
+  return static_cast<float>(step);
+}
+BlockGrid grid_of(const BlockFormat& format, const ZeroPoint& z) {
+  const float step = step_of(z);
+  return {step * static_cast<float>(format.zero_steps), -step * static_cast<float>(z.zero)};
+}
+ZeroPoint zero_point_of(const BlockFormat& format, const BlockGrid& wanted) {
+  const auto steps = static_cast<float>(format.zero_steps);
+  const float step = std::clamp(wanted.scale / steps, 0.0f, largest_half);
+  constexpr int largest_bits = 0x7bf0;  // of the largest number whose lowest four bits are zero
+  const int bits = std::min((Half(step).bits + 8) & 0xfff0, largest_bits);
+  ZeroPoint z{static_cast<uint16_t>(bits), 0};
+  z.zero = integer_of(-wanted.offset, step_of(z), 0, 15);
+  return z;
+}
+void write_zero_point(const BlockFormat& format, const BlockGrid& wanted, std::byte* block) {
+  const ZeroPoint z = zero_point_of(format, wanted);
+  const auto bits = static_cast<uint16_t>(z.scale_bits | z.zero);
+  std::memcpy(block, &bits, sizeof bits);
+}
 
 // ---- integers ----
 
@@ -166,6 +199,14 @@ void put_fifth_bits(std::span<const int8_t> values, int less, std::byte* bytes) 
 void put_high_bits_of_six(std::span<const int8_t> codes, std::byte* bytes) {
   std::memset(bytes, 0, 8);
   for (int k = 0; k < 32; ++k) add_bits(bytes, k % 8, (codes[k] >> 4 & 3) << k / 8 * 2);
+}
+// Byte j has two bits of elements j, j + 8, j + 16 and j + 24. Four more bytes have the third bits.
+void put_few_bits(std::span<const int8_t> values, bool has_third, std::byte* bytes) {
+  std::memset(bytes, 0, has_third ? 12 : 8);
+  for (int k = 0; k < 32; ++k) {
+    add_bits(bytes, k % 8, (values[k] & 3) << k / 8 * 2);
+    if (has_third) add_bits(bytes, 8 + k / 8, values[k] >> 2 << k % 8);
+  }
 }
 // Bytes 32 i to 32 i + 31 hold two bits of four units of 32 elements.
 void put_two_bits(std::span<const int8_t> values, int less, int shift, std::byte* bytes) {
@@ -226,6 +267,9 @@ void write_grids(const BlockFormat& format, std::span<const BlockGrid> wanted, s
       return write_q4_k(wanted, block);
     case Layout::q6_k:
       return write_q6_k(wanted, block);
+    case Layout::q2_z:
+    case Layout::q3_z:
+      return write_zero_point(format, wanted[0], block);
     default:
       if (format.scales == Scales::power_of_two)
         return put_exponent(format, wanted[0].scale, block);
@@ -234,7 +278,19 @@ void write_grids(const BlockFormat& format, std::span<const BlockGrid> wanted, s
   }
 }
 
+BlockGrid stored_grid(const BlockFormat& format, const BlockGrid& wanted) {
+  if (format.zero_steps == 0)
+    return {static_cast<float>(Half(wanted.scale)), static_cast<float>(Half(wanted.offset))};
+  return grid_of(format, zero_point_of(format, wanted));
+}
+
 void read_grids(const BlockFormat& format, const std::byte* block, std::span<BlockGrid> grids) {
+  if (format.zero_steps > 0) {
+    uint16_t bits;
+    std::memcpy(&bits, block, sizeof bits);
+    grids[0] = grid_of(format, {static_cast<uint16_t>(bits & 0xfff0), bits & 15});
+    return;
+  }
   const quantized::BlockMatrix one(block, format.layout, 1, format.elements);
   if (!holds_integers(format.layout)) {  // one scale for all
     quantized::FloatUnit unit;
@@ -285,6 +341,9 @@ void write_values(const BlockFormat& format, std::span<const int8_t> values, std
     case Layout::mxfp8_e5m2:
       std::memcpy(block + 1, values.data(), 32);
       return;
+    case Layout::q2_z:
+    case Layout::q3_z:
+      return put_few_bits(values, format.layout == Layout::q3_z, block + 2);
     default:  // q6_k
       return put_low_bits_of_six(values, block), put_two_bits(values, less, 4, block + 128);
   }

@@ -33,6 +33,9 @@ struct BlockFormat {
   bool has_offset;
   Scales scales;
   const FloatLevels* levels;  ///< nullptr: codes are integers
+  /// Steps of a zero point between two integers; 0: offsets are numbers of their own. Otherwise an
+  /// offset is -z steps of the scale, with z of 0 … 15.
+  int zero_steps = 0;
 
   int grids() const { return elements / shared; }
 };
@@ -51,6 +54,8 @@ inline constexpr int most_elements = 256, most_grids = 16;
 /// Writes the scales of a block as near to `wanted` as the format allows. `wanted` has a grid for
 /// each `shared` elements. Offsets are ignored where the format has none.
 void write_grids(const BlockFormat& format, std::span<const BlockGrid> wanted, std::byte* block);
+/// The grid that the block holds in place of this one. For formats without small scales.
+BlockGrid stored_grid(const BlockFormat& format, const BlockGrid& wanted);
 /// The grids of a block, exactly as kernels decode them.
 void read_grids(const BlockFormat& format, const std::byte* block, std::span<BlockGrid> grids);
 /// Writes the integers of a block: one for each element, in [lowest, highest]. Or the lowest eight

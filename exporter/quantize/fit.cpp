@@ -19,6 +19,8 @@ class GridFit {
     low_ = low, high_ = high;
     // offsets of small integers are subtracted: they cannot be positive
     if (format_.scales == Scales::small_integers && format_.has_offset) low_ = std::min(low_, 0.0f);
+    // and a zero point lies within the integers
+    if (format_.zero_steps > 0) low_ = std::min(low_, 0.0f), high_ = std::max(high_, 0.0f);
   }
 
   BlockGrid by_range() const {
@@ -40,7 +42,13 @@ class GridFit {
     constexpr int steps = 24;  // the range times 1, 0.975, … 0.4
     for (int i = 0; i <= steps; ++i) {
       const float part = 1 - 0.025f * static_cast<float>(i);
-      try_grid(grid_of(part, false));
+      const BlockGrid g = grid_of(part, false);
+      try_grid(g);
+      if (format_.zero_steps > 0) {
+        const float step = g.scale / static_cast<float>(format_.zero_steps);
+        for (const float steps : {-2.0f, -1.0f, 1.0f, 2.0f})
+          try_grid({g.scale, g.offset + step * steps});
+      }
       if (!format_.has_offset) try_grid(grid_of(part, true));
     }
     constexpr int refinements = 4;
@@ -72,7 +80,7 @@ class GridFit {
   /// As the block will hold it. Scales that are small integers are rounded with those of the block.
   BlockGrid stored(BlockGrid g) const {
     if (format_.scales != Scales::half) return g;
-    return {static_cast<float>(Half(g.scale)), static_cast<float>(Half(g.offset))};
+    return stored_grid(format_, g);
   }
 
   double error(const BlockGrid& g) const {

@@ -24,6 +24,8 @@ constexpr std::pair<std::string_view, std::string_view> shipped[] = {
     {"fp8", R"([{"match": "embedding", "scheme": "int8"},
                 {"match": "*", "scheme": "f8_e4m3fn"}])"},
     {"int4-g32", R"([{"match": "*", "scheme": "int4"}])"},
+    {"int3-g32", R"([{"match": "embedding", "scheme": "int8"}, {"match": "*", "scheme": "int3"}])"},
+    {"int2-g32", R"([{"match": "embedding", "scheme": "int8"}, {"match": "*", "scheme": "int2"}])"},
     {"8da4w", R"([{"match": "embedding", "scheme": "int8"},
                   {"match": "*", "scheme": {"weights": "q4_0", "activations": "int8-dynamic"}}])"},
     // embeddings, the first product and the head hurt most
@@ -48,7 +50,8 @@ constexpr Word<Activations> activation_words[] = {{"as-exported", Activations::a
 constexpr Word<Scheme::Weights> other_weights[] = {{"float", Scheme::Weights::floats},
                                                    {"f8_e4m3fn", Scheme::Weights::float8},
                                                    {"int8-channel", Scheme::Weights::int8_channel}};
-constexpr Word<Layout> short_names[] = {{"int8", Layout::q8_0}, {"int4", Layout::q4_1}};
+constexpr Word<Layout> short_names[] = {
+    {"int8", Layout::q8_0}, {"int4", Layout::q4_1}, {"int3", Layout::q3_z}, {"int2", Layout::q2_z}};
 
 std::string weight_words() {
   std::vector<std::string> words;

@@ -37,7 +37,7 @@ struct Copies {
 
 /// Formats that lie between float and what a recipe says, from the largest.
 constexpr Layout more_bits[] = {Layout::q8_0, Layout::q6_k, Layout::q5_1, Layout::q5_k,
-                                Layout::q4_1, Layout::q4_k, Layout::q3_k};
+                                Layout::q4_1, Layout::q4_k, Layout::q3_z, Layout::q3_k};
 
 class BlockLevels {
  public:

@@ -48,6 +48,8 @@ constexpr Packing block_packings[] = {
     internal::reads<argument>(Layout::mxfp6_e2m3),
     internal::reads<argument>(Layout::mxfp6_e3m2),
     internal::reads<argument>(Layout::mxfp8_e4m3),
-    internal::reads<argument>(Layout::mxfp8_e5m2)};
+    internal::reads<argument>(Layout::mxfp8_e5m2),
+    internal::reads<argument>(Layout::q2_z),
+    internal::reads<argument>(Layout::q3_z)};
 
 }  // namespace taper::quantized

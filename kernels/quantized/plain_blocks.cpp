@@ -109,6 +109,31 @@ void tq2_0(const std::byte* block, int unit, Unit& to) {
   set_scales(to, half_at(block, 64));
 }
 
+// An f16 without its lowest four bits, which hold the zero point z: in steps of 1/4 of an integer
+// of two bits, and of 1/2 of one of three. Eight bytes have two bits of each element.
+float scale_and_zero(const std::byte* block, int* zero) {
+  const auto bits = load_at<uint16_t>(block);
+  *zero = bits & 15;
+  const auto scale = static_cast<uint16_t>(bits & 0xfff0);
+  return half_at(reinterpret_cast<const std::byte*>(&scale), 0);
+}
+int two_bits(const std::byte* block, int k) { return byte_at(block, 2 + k % 8) >> k / 8 * 2 & 3; }
+void q2_z(const std::byte* block, int, Unit& to) {
+  int zero;
+  set_scales(to, scale_and_zero(block, &zero));
+  for (int k = 0; k < unit_elements; ++k)
+    to.value[k] = static_cast<int8_t>(4 * two_bits(block, k) - zero);
+}
+// Four more bytes hold the third bits.
+void q3_z(const std::byte* block, int, Unit& to) {
+  int zero;
+  set_scales(to, scale_and_zero(block, &zero));
+  const auto high = load_at<uint32_t>(block, 10);
+  for (int k = 0; k < unit_elements; ++k)
+    to.value[k] =
+        static_cast<int8_t>(2 * (two_bits(block, k) | static_cast<int>(high >> k & 1) << 2) - zero);
+}
+
 }  // namespace
 
 Decoder plain_decoder(Layout layout) {
@@ -135,6 +160,10 @@ Decoder plain_decoder(Layout layout) {
       return tq1_0;
     case Layout::tq2_0:
       return tq2_0;
+    case Layout::q2_z:
+      return q2_z;
+    case Layout::q3_z:
+      return q3_z;
     default:
       return nullptr;
   }

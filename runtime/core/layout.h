@@ -27,9 +27,9 @@ namespace taper {
 ///   element (i, k) at 2 * ((i / 16 * ceil(depth / 2) + k / 2) * 16 + i % 16) + k % 2
 ///
 /// All others store f32 constants in blocks: some neighbours along the last dimension share a
-/// scale, and lie in a few bits each. The formats are those of ggml, NF4 of QLoRA, and the MX
-/// formats of the Open Compute Project. In panels of blocks, the blocks of sixteen rows lie
-/// together, in an order that kernels read faster.
+/// scale, and lie in a few bits each. The formats are those of ggml, NF4 of QLoRA, the MX
+/// formats of the Open Compute Project, and two of Taper. In panels of blocks, the blocks of
+/// sixteen rows lie together, in an order that kernels read faster.
 enum class Layout : uint8_t {
   dense = 0,            ///< where the strides say
   panels_of_first = 1,  ///< across: the first dimension; depth: all others, in their order
@@ -71,9 +71,11 @@ enum class Layout : uint8_t {
   mxfp6_e2m3 = 37,
   mxfp6_e3m2 = 38,
   mxfp8_e4m3 = 39,
-  mxfp8_e5m2 = 40,
+  mxfp8_e5m2 = 40,  ///< the last one whose elements are floats
+  q2_z = 41,        ///< blocks of integers with a zero point, not of ggml
+  q3_z = 42,
 };
-inline constexpr unsigned layout_count = 41;
+inline constexpr unsigned layout_count = 43;
 
 inline constexpr int panel_width = 16;
 
@@ -101,7 +103,7 @@ constexpr bool is_in_block_panels(Layout layout) {
 }
 /// Whether the elements of blocks are small integers, with scales and offsets.
 constexpr bool holds_integers(Layout layout) {
-  return is_in_blocks(layout) && layout < Layout::nf4;
+  return is_in_blocks(layout) && (layout < Layout::nf4 || layout > Layout::mxfp8_e5m2);
 }
 /// Whether the bytes of a constant follow from its sizes alone. Panels fill up their last one.
 constexpr bool has_exact_size(Layout layout) {
@@ -122,7 +124,8 @@ inline constexpr BlockSize block_sizes[] = {
     {256, 66}, {256, 74},  {256, 82},  {256, 98},  {256, 110}, {256, 50}, {256, 56},  // iq2_xxs …
     {32, 18},  {256, 136}, {256, 54},  {256, 66},  {32, 17},   {64, 36},              // iq4_nl …
     {32, 18},  {32, 20},   {32, 34},   {256, 148}, {256, 210},  // panels of blocks
-    {64, 34},  {32, 25},   {32, 25},   {32, 33},   {32, 33}};   // nf4, mxfp6 …
+    {64, 34},  {32, 25},   {32, 25},   {32, 33},   {32, 33},    // nf4, mxfp6 …
+    {32, 10},  {32, 14}};                                       // q2_z, q3_z
 static_assert(sizeof(block_sizes) / sizeof(BlockSize) == layout_count, "one for each layout");
 /// The block of f32 elements in a layout.
 constexpr BlockSize block_of(Layout layout) { return block_sizes[static_cast<unsigned>(layout)]; }

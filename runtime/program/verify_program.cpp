@@ -295,7 +295,7 @@ Error verify_program(Span<const std::byte> file, const format::Program& table, c
   return ProgramVerifier(file, table, p, info).verify();
 }
 
-static_assert(static_cast<int>(format::Layout::MAX) == static_cast<int>(Layout::mxfp8_e5m2) &&
+static_assert(static_cast<int>(format::Layout::MAX) == static_cast<int>(Layout::q3_z) &&
                   static_cast<int>(format::Layout::panels_of_first) ==
                       static_cast<int>(Layout::panels_of_first),
               "the schema and runtime/core/layout.h have the same layouts");

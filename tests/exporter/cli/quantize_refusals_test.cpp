@@ -109,7 +109,7 @@ TEST_F(absurd_input, makes_no_recipe) {
                            "\x80\x81\x82",
                            "[\"\\ud800\"]",
                            "PK\x03\x04",
-                           "[{\"match\": \"\x01\", \"scheme\": \"int3\"}]"})
+                           "[{\"match\": \"\x01\", \"scheme\": \"int4\"}]"})
     expect_recipe_refused(text);
   expect_recipe_refused(std::string(100000, '['));
   expect_recipe_refused(std::string(1000, '\0'));
@@ -125,7 +125,7 @@ TEST_F(absurd_input, makes_no_scheme) {
                            "{}",
                            "\"\"",
                            "true",
-                           "\"int3\"",
+                           "\"int1\"",
                            "\"int99\"",
                            "\"INT4\"",
                            "\"q4_0 \"",

@@ -96,7 +96,7 @@ TEST(recipe, names_the_rule_and_the_key_that_are_wrong) {
   EXPECT_THAT(
       refusal(R"([{"match": "*", "scheme": "int7"}])"),
       HasSubstr("unknown scheme \"int7\"; weights can be float, f8_e4m3fn, int8-channel, int8, "
-                "int4, q4_0"));
+                "int4, int3, int2, q4_0"));
   EXPECT_THAT(refusal(R"([{"match": "*", "scheme": {"weights": "int4", "group": 64}}])"),
               HasSubstr("unknown key \"group\"; a scheme has weights, method, activations"));
   EXPECT_THAT(refusal(R"([{"match": "*", "scheme": {"weights": "int4", "method": "magic"}}])"),
@@ -155,7 +155,8 @@ TEST(recipe, ships_by_name_or_lies_in_a_file) {
   } catch (const ExportError& e) {
     EXPECT_THAT(e.what(),
                 HasSubstr("there is no recipe int3: it is no file, and none of "
-                          "int8, int8-weights, int8-dynamic, fp8, int4-g32, 8da4w, mixed"));
+                          "int8, int8-weights, int8-dynamic, fp8, int4-g32, int3-g32, int2-g32, "
+                          "8da4w, mixed"));
   }
 }
 

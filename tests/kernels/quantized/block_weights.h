@@ -8,12 +8,12 @@
 namespace taper::tests {
 
 inline const Layout all_layouts[] = {
-    Layout::q4_0,       Layout::q4_1,       Layout::q5_0,      Layout::q5_1,    Layout::q8_0,
-    Layout::q2_k,       Layout::q3_k,       Layout::q4_k,      Layout::q5_k,    Layout::q6_k,
-    Layout::iq2_xxs,    Layout::iq2_xs,     Layout::iq2_s,     Layout::iq3_xxs, Layout::iq3_s,
-    Layout::iq1_s,      Layout::iq1_m,      Layout::iq4_nl,    Layout::iq4_xs,  Layout::tq1_0,
-    Layout::tq2_0,      Layout::mxfp4,      Layout::nvfp4,     Layout::nf4,     Layout::mxfp6_e2m3,
-    Layout::mxfp6_e3m2, Layout::mxfp8_e4m3, Layout::mxfp8_e5m2};
+    Layout::q4_0,       Layout::q4_1,       Layout::q5_0,       Layout::q5_1,    Layout::q8_0,
+    Layout::q2_k,       Layout::q3_k,       Layout::q4_k,       Layout::q5_k,    Layout::q6_k,
+    Layout::iq2_xxs,    Layout::iq2_xs,     Layout::iq2_s,      Layout::iq3_xxs, Layout::iq3_s,
+    Layout::iq1_s,      Layout::iq1_m,      Layout::iq4_nl,     Layout::iq4_xs,  Layout::tq1_0,
+    Layout::tq2_0,      Layout::mxfp4,      Layout::nvfp4,      Layout::nf4,     Layout::mxfp6_e2m3,
+    Layout::mxfp6_e3m2, Layout::mxfp8_e4m3, Layout::mxfp8_e5m2, Layout::q2_z,    Layout::q3_z};
 
 /// Weights of random bytes whose scales are small, and the same in panels.
 class Weights {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <random>
 
 #include "taper/exporter/io/safetensors.h"
 #include "taper/kernels/quantized/panels.h"
@@ -196,6 +197,33 @@ TEST(formats_of_blocks, have_the_values_of_nf4) {
     for (size_t k = 0; k < 64; ++k) {
       EXPECT_NEAR(got[k], static_cast<float>(scale) * table[code_of(k % 32)], 5.1e-5f * largest);
       EXPECT_NEAR(got[k], want[32 * b + k % 32], 6e-4f * largest) << "the scale is f16";
+    }
+  }
+}
+
+// The formula of docs/format.md, on the bits of random blocks.
+TEST(formats_of_blocks, of_few_bits_have_a_zero_point) {
+  std::mt19937 random(1);
+  for (const Layout layout : {Layout::q2_z, Layout::q3_z}) {
+    const int bytes = block_of(layout).bytes, bits = layout == Layout::q2_z ? 2 : 3;
+    std::byte block[14];
+    for (int repeat = 0; repeat < 100; ++repeat) {
+      for (std::byte& b : block) b = static_cast<std::byte>(random() & 255);
+      const int sign = random() % 2 == 0 ? 1 : -1, exponent = static_cast<int>(random() % 30) + 1,
+                mantissa = static_cast<int>(random() % 64), z = static_cast<int>(random() % 16);
+      const int half = (sign < 0) << 15 | exponent << 10 | mantissa << 4 | z;
+      block[0] = static_cast<std::byte>(half & 255), block[1] = static_cast<std::byte>(half >> 8);
+      const float d = std::ldexp(static_cast<float>(sign * (64 + mantissa)), exponent - 15 - 6);
+      const auto bit = [&](int i) {
+        return static_cast<int>(block[2 + i / 8] >> i % 8 & std::byte{1});
+      };
+      float got[32];
+      dequantize(layout, block, 32, got);
+      for (int k = 0; k < 32; ++k) {
+        const int low = 8 * (k % 8) + 2 * (k / 8);
+        const int q = bit(low) + 2 * bit(low + 1) + (bits == 3 ? 4 * bit(64 + k) : 0);
+        ASSERT_EQ(got[k], d * static_cast<float>((q << (4 - bits)) - z)) << bytes << ", " << k;
+      }
     }
   }
 }
