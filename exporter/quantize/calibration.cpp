@@ -8,21 +8,21 @@
 #include "taper/exporter/quantize/static/run_examples.h"
 
 namespace taper::quantize {
-namespace {
 
 using eager::Tensor;
 
-/// Adds the rows of `x` to the sum, by eager's product.
-void add(Hessian& hessian, const Tensor& x, const std::string& name) {
+void add_rows(Hessian& hessian, const Tensor& x, const std::string& name) {
   const int64_t depth = hessian.depth, rows = x.numel().value() / depth;
   if (rows == 0) return;
-  const Tensor flat = x.reshape({rows, depth});
+  const Tensor flat = x.contiguous().reshape({rows, depth});
   const Tensor product = eager::mm(flat.t(), flat);
   const std::span<const float> sums(product.data<float>(), hessian.sum.size());
   if (!std::ranges::all_of(sums, [](float s) { return std::isfinite(s); }))
     throw ExportError("calibration: " + name + " is not finite for some of the data");
   hessian.add(sums, rows);
 }
+
+namespace {
 
 /// Adds the rows of each matrix to its own sum.
 void add_parts(const std::vector<std::shared_ptr<Hessian>>& hessians, const Tensor& x,
@@ -31,7 +31,7 @@ void add_parts(const std::vector<std::shared_ptr<Hessian>>& hessians, const Tens
   const std::vector<int64_t> all = ends.to(DType::i64).to_vector<int64_t>();
   for (size_t m = 0; m < hessians.size(); ++m) {
     const int64_t end = std::max(begin, all[m]);
-    add(*hessians[m], x.slice(0, begin, end).contiguous(), name);
+    add_rows(*hessians[m], x.slice(0, begin, end), name);
     begin = end;
   }
 }
@@ -56,7 +56,7 @@ Hessians run_samples(const ir::Graph& graph, const Examples& samples,
   for (size_t i = 0; i < samples.count; ++i) {
     run_example(graph, samples, i, [&](const ir::Value& v, const Tensor& x) {
       if (const auto h = hessians.find({&v}); h != hessians.end())
-        add(*h->second[0], x.contiguous(), v.name);
+        add_rows(*h->second[0], x, v.name);
       if (const auto at = seen.find(&v); at != seen.end()) at->second = x;
     });
     for (const auto& [input, parts] : hessians)

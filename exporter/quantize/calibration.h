@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "taper/exporter/ir/graph.h"
@@ -32,6 +33,10 @@ using Hessians = std::map<ProductInput, std::vector<std::shared_ptr<Hessian>>>;
 /// does not fit, or a value is not finite.
 Hessians run_samples(const ir::Graph& graph, const Examples& samples,
                      const std::vector<ProductInput>& inputs, const std::function<void()>& advance);
+
+/// Adds x xᵀ of the rows of `x`, whose last dimension is that of the Hessian. `name`: of what they
+/// are. Throws ExportError if a number is not finite.
+void add_rows(Hessian& hessian, const eager::Tensor& x, const std::string& name);
 
 /// The sum of squares of a layer's results over the calibration data: that of w H wᵀ for each row
 /// of a weight (rows, depth), or of its errors.

@@ -14,26 +14,6 @@ using ir::Node;
 using ir::Value;
 using Use = PrunedLayer::Use;
 
-/// The convolutions that read a weight, if nothing else does. A weight in f16 is widened before.
-std::vector<Use> convolutions_of(const Value* weight) {
-  std::vector<Use> uses;
-  for (const Node* user : weight->users) {
-    if (user->op == &ops::_to_copy) {
-      const std::vector<Use> widened = convolutions_of(user->result());
-      if (widened.empty()) return {};
-      uses.insert(uses.end(), widened.begin(), widened.end());
-      continue;
-    }
-    if (user->op != &ops::convolution) return {};
-    const ir::Call<ops::convolution> call(*user);
-    if (call.get<"weight">() != weight || call.get<"input">() == weight ||
-        call.get<"transposed">() || call.get<"input">()->type.dtype != DType::f32)
-      return {};
-    uses.push_back({user, call.get<"input">()});
-  }
-  return uses;
-}
-
 /// The products of an input with a stack of matrices, such as those of experts.
 struct StackProducts {
   std::vector<Use> uses;
@@ -71,6 +51,25 @@ bool is_read_by(const Value* v, const Operator& op) {
 }
 
 }  // namespace
+
+std::vector<Use> convolutions_of(const Value* weight) {
+  std::vector<Use> uses;
+  for (const Node* user : weight->users) {
+    if (user->op == &ops::_to_copy) {
+      const std::vector<Use> widened = convolutions_of(user->result());
+      if (widened.empty()) return {};
+      uses.insert(uses.end(), widened.begin(), widened.end());
+      continue;
+    }
+    if (user->op != &ops::convolution) return {};
+    const ir::Call<ops::convolution> call(*user);
+    if (call.get<"weight">() != weight || call.get<"input">() == weight ||
+        call.get<"transposed">() || call.get<"input">()->type.dtype != DType::f32)
+      return {};
+    uses.push_back({user, call.get<"input">()});
+  }
+  return uses;
+}
 
 bool PrunedLayer::is_convolution() const { return uses.front().node->op == &ops::convolution; }
 

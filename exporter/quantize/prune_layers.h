@@ -31,6 +31,9 @@ struct PrunedLayer {
   int64_t depth() const;   ///< of a stack: the inputs of each matrix
 };
 
+/// The convolutions that read a weight, if nothing else does. A weight in f16 is widened before.
+std::vector<PrunedLayer::Use> convolutions_of(const ir::Value* weight);
+
 /// Without uses if the weight cannot be pruned.
 PrunedLayer layer_of(const Weight& weight);
 

@@ -15,6 +15,7 @@
 #include "taper/exporter/quantize/block_format.h"
 #include "taper/exporter/quantize/cache.h"
 #include "taper/exporter/quantize/choose.h"
+#include "taper/exporter/quantize/convolutions.h"
 #include "taper/exporter/quantize/float8.h"
 #include "taper/exporter/quantize/prune_layers.h"
 #include "taper/exporter/quantize/readers.h"
@@ -34,6 +35,8 @@ constexpr int64_t most_bytes_of_experts = int64_t{4} << 30;
 ProductInput input_of(const Reader& product) {
   return {product.input(), ends_of_rows(*product.node)};
 }
+/// Stands for what a widened convolution multiplies with its weight.
+ProductInput weight_of(const ir::Constant& filter) { return {filter.value.get()}; }
 /// In a Cache.
 std::string cache_key(const ProductInput& input) {
   return input.rows->name + (input.ends == nullptr ? "" : " " + input.ends->name);
@@ -197,16 +200,24 @@ class Quantizer {
   void calibrate() {
     if (options_.samples.count == 0) return;
     std::vector<ProductInput> inputs;
+    std::vector<const ir::Constant*> filters;
     for (const Weight& w : weights_)
       if (w.graph == first_ && w.obstacle.empty() && !w.is_widened)
         for (const Reader& r : w.readers)
           if (!r.is_look_up) inputs.push_back(input_of(r));
     leave_large_stacks(inputs);
+    for (const Weight& w : weights_)
+      if (w.graph == first_ && w.is_widened) filters.push_back(w.constant);
     show("calibrating", 0);
-    if (options_.cache == nullptr || options_.cache->hessians.empty())
-      learn(inputs);
-    else
-      for (const ProductInput& i : inputs) hessians_[i] = options_.cache->hessians.at(cache_key(i));
+    if (options_.cache == nullptr || options_.cache->hessians.empty()) {
+      learn(inputs, filters);
+    } else {
+      for (const ir::Constant* c : filters) inputs.push_back(weight_of(*c));
+      for (const ProductInput& i : inputs)
+        if (const auto found = options_.cache->hessians.find(cache_key(i));
+            found != options_.cache->hessians.end())
+          hessians_[i] = found->second;
+    }
     report_.samples = static_cast<int64_t>(options_.samples.count);
   }
 
@@ -223,11 +234,13 @@ class Quantizer {
                             std::to_string(bytes >> 30) + " GB of memory");
   }
 
-  void learn(const std::vector<ProductInput>& inputs) {
+  void learn(const std::vector<ProductInput>& inputs,
+             const std::vector<const ir::Constant*>& filters) {
     hessians_ = run_samples(*first_, options_.samples, inputs, [&] {
       ++calibrated_;
       show("calibrating", 0);
     });
+    hessians_.merge(hessians_of_convolutions(*first_, options_.samples, filters));
     if (options_.cache != nullptr)
       for (const auto& [i, parts] : hessians_) options_.cache->hessians[cache_key(i)] = parts;
   }
@@ -238,10 +251,14 @@ class Quantizer {
   SharedHessians hessians_of(const Weight& w, int64_t depth) const {
     std::vector<std::shared_ptr<Hessian>> sums(
         static_cast<size_t>(std::max<int64_t>(w.matrices, 1)));
-    if (w.is_widened) return {};
-    for (const Reader& r : w.readers) {
-      if (r.is_look_up) continue;
-      const auto found = hessians_.find(input_of(r));
+    std::vector<ProductInput> learned_of;
+    if (w.is_widened)
+      learned_of.push_back(weight_of(*w.constant));
+    else
+      for (const Reader& r : w.readers)
+        if (!r.is_look_up) learned_of.push_back(input_of(r));
+    for (const ProductInput& i : learned_of) {
+      const auto found = hessians_.find(i);
       if (found == hessians_.end()) continue;
       for (size_t m = 0; m < sums.size(); ++m) add(*found->second[m], depth, sums[m]);
     }
@@ -341,8 +358,8 @@ class Quantizer {
   Quantized quantized(const Weight& w, const Decision& decision) const {
     const Layout layout = decision.format->layout;
     Method method = decision.rule->scheme.method;
-    // rows that are looked up have no products to learn from, convolutions are not learned from,
-    // and no row may choose an expert
+    // rows that are looked up have no products to learn from, convolutions with groups are not
+    // learned from, and no row may choose an expert
     const SharedHessians hessians = hessians_of(w, decision.depth);
     if (learns(method) && hessians.empty() && options_.samples.count > 0 &&
         (w.is_looked_up() || w.is_widened || w.matrices > 0))
