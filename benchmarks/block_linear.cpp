@@ -1,7 +1,7 @@
-// linear with weights in blocks (taper::block_linear_q8), beside the bandwidth of reading memory
-// and the f32 product of the same sizes. The weights of a call are not in the caches: calls take
-// turns with copies that are larger together. On a machine that does other work as well, compare
-// the best figures.
+// linear with weights in blocks (taper::block_linear_q8), beside the bandwidth of reading memory,
+// the peak of integers and the f32 product of the same sizes. The weights of a call are not in the
+// caches: calls take turns with copies that are larger together. On a machine that does other work
+// as well, compare the best figures.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "taper/benchmarks/byte_peaks.h"
 #include "taper/exporter/roofline/roofline.h"
 #include "taper/kernels/optimized/optimized.h"
 #include "taper/kernels/quantized/panels.h"
@@ -81,8 +82,10 @@ void product(benchmark::State& state, const Kernel& kernel, Layout layout) {
   const Buffer scratch = buffer(context.scratch_bytes);
   context.scratch = scratch.get();
 
+  const benchmarks::BytePeak peak = benchmarks::byte_peak_of(kernel.name);
+  constexpr int64_t rounds = 2000;
   size_t copy = 0;
-  double best = 1e9;
+  double best = 1e9, best_peak = 1e9;
   for (auto _ : state) {
     w_ref.data = w.get() + bytes * (copy++ % copies);
     const auto start = std::chrono::steady_clock::now();
@@ -90,6 +93,10 @@ void product(benchmark::State& state, const Kernel& kernel, Layout layout) {
     const double time = seconds(start);
     state.SetIterationTime(time);
     best = std::min(best, time);
+    if (peak.loop == nullptr || rows < 64) continue;
+    const auto peak_start = std::chrono::steady_clock::now();
+    parallel_for(pool.threads(), threads, [&](index_t) { peak.loop(rounds); });
+    best_peak = std::min(best_peak, seconds(peak_start));
   }
   static const double read[2] = {
       roofline::measure_peaks(nullptr).bandwidths.back().read_gbps,
@@ -98,6 +105,11 @@ void product(benchmark::State& state, const Kernel& kernel, Layout layout) {
   state.counters["best_us"] = best * 1e6;
   state.counters["GOPS"] = operations / best * 1e-9;
   state.counters["GB/s"] = static_cast<double>(bytes) / best * 1e-9;
+  if (best_peak < 1e9) {
+    const double most = peak.operations * rounds * threads / best_peak * 1e-9;
+    state.counters["peak_GOPS"] = most;
+    state.counters["share"] = state.counters["GOPS"] / most;
+  }
   if (threads <= 2) state.counters["read_GB/s"] = read[threads - 1];
 }
 
