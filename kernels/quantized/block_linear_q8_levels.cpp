@@ -136,7 +136,7 @@ Error run(Context& context, const Plan& plan, View<const float> input, View<cons
   if (g.rows == 0 || g.columns == 0) return Error::ok;
   const Layout layout = weight.layout();
   const bool has_tiles = has_panels(layout) || is_in_block_panels(layout);
-  if (!has_tiles && (layout == Layout::dense || !TAPER_TILES_X86))
+  if (!has_tiles && (!holds_integers(layout) || !TAPER_TILES_X86))
     return run_plain_q8(context, input, weight, bias, out);
   const RoundedRows x = cut_rounded_rows(context.scratch, g.rows, g.depth);
   round_rows(context, tiles, input, x, g.rows);

@@ -29,7 +29,8 @@ def records_in(nm, library):
 
 def is_narrow(name, names):
     """Whether it runs some calls of a listed record, as narrow_records.h says."""
-    return any(name == f"{other}{end}" for other in names for end in ("_panels", "_plain"))
+    ends = ("_panels", "_panels_row", "_plain", "_plain_threes")
+    return any(name == f"{other}{end}" for other in names for end in ends)
 
 
 nm, *pairs = sys.argv[1:]
