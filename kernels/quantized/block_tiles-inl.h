@@ -89,8 +89,8 @@ TAPER_INLINE F offset_at(const std::byte* scales, int unit, int v) {
 // processor's own prefetch stops at the end of each page of 4 KB. Behind the end of the part
 // follows that of the next panel.
 struct Soon {
-  const std::byte *at, *end;
-  index_t jump;  // from the end to the next panel's part
+  const std::byte *at = nullptr, *end = nullptr;
+  index_t jump = 0;  // from the end to the next panel's part
 
   TAPER_INLINE void begin(const std::byte* part, index_t bytes, index_t ahead, index_t next) {
     at = part + ahead, end = part + bytes, jump = next - bytes;
@@ -114,12 +114,10 @@ struct Tile {
   static constexpr PanelFormat format = panel_format(layout);
   static constexpr int panels = (vectors + vectors_of_panel - 1) / vectors_of_panel;
 
-  // Few rows compute faster than memory gives weights.
-  static constexpr bool prefetches = rows <= BlockTiles::most_rows;
   // The sums of integers fill the registers. The results wait in memory for the end of each unit.
   static constexpr bool results_in_memory = 2 * rows * vectors > Lanes::sums;
 
-  const std::byte *values[panels], *scales[panels];
+  const std::byte *values[panels] = {}, *scales[panels] = {};
   Soon soon_values[panels], soon_scales[panels];
   int v0;  // the first vector in its panel
   const int8_t* x[rows];
@@ -199,7 +197,7 @@ struct Tile {
     for (int p = 0; p < panels; ++p) soon_scales[p].template fetch<format.scale_bytes>();
   }
   TAPER_INLINE void unit(int unit) {
-    if constexpr (prefetches) prefetch_values();
+    prefetch_values();
     begin<0>();
     add_group<0>(), add_group<1>(), add_group<2>(), add_group<3>();
     if constexpr (V::has_halves) end<0, 0>(unit), begin<1>();
@@ -221,13 +219,11 @@ struct Tile {
     TAPER_UNROLL
     for (int p = 0; p < panels; ++p) {
       values[p] = w.data + (panel + p) * bytes, scales[p] = values[p] + value_bytes;
-      if constexpr (prefetches) {
-        constexpr index_t ahead = 3072;  // of values; of scales as long before they are read
-        soon_values[p].begin(values[p], value_bytes, ahead, panels * bytes);
-        soon_scales[p].begin(scales[p], blocks * format.scale_bytes,
-                             ahead / (format.units * format.value_bytes) * format.scale_bytes,
-                             panels * bytes);
-      }
+      constexpr index_t ahead = 3072;  // of values; of scales as long before they are read
+      soon_values[p].begin(values[p], value_bytes, ahead, panels * bytes);
+      soon_scales[p].begin(scales[p], blocks * format.scale_bytes,
+                           ahead / (format.units * format.value_bytes) * format.scale_bytes,
+                           panels * bytes);
     }
     TAPER_UNROLL
     for (int r = 0; r < rows; ++r) {
@@ -236,7 +232,7 @@ struct Tile {
       for (int v = 0; v < vectors; ++v) set_result(r, v, Lanes::all(0));
     }
     for (index_t left = blocks; left > 0; --left) {
-      if constexpr (prefetches) prefetch_scales();
+      prefetch_scales();
       for (int u = 0; u < format.units; ++u) unit(u);
       TAPER_UNROLL
       for (int p = 0; p < panels; ++p) scales[p] += format.scale_bytes;
