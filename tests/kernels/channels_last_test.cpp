@@ -34,6 +34,9 @@ TEST(taper_max_pool2d, has_the_bits_of_max_pool2d_in_every_dtype) {
       expect_same_bits(max_last(last(x), {4, 5}, {1, 3}, {2, 0}),  // twenty taps
                        last(max_pool2d(x, {4, 5}, {1, 3}, {2, 0})));
       expect_same_bits(max_last(last(x), {3}, {2}, {1}), last(max_pool2d(x, 3, 2, 1)));
+      const Tensor wide = numbers({1, channels, 3, 211}, dtype);  // more windows than join at once
+      expect_same_bits(max_last(last(wide), {2, 3}, {1, 2}, {0, 0}),
+                       last(max_pool2d(wide, {2, 3}, {1, 2}, {0, 0})));
     }
 }
 
@@ -48,6 +51,9 @@ TEST(taper_avg_pool2d, has_the_bits_of_avg_pool2d_in_every_dtype) {
               last(avg_pool2d(x, {3, 2}, {2, 2}, {1, 0}, true, count_padding, divisor)));
       expect_same_bits(average_last(last(x), {4, 5}, {1, 3}, {2, 0}, false, true, {}),
                        last(avg_pool2d(x, {4, 5}, {1, 3}, {2, 0}, false, true, {})));
+      const Tensor wide = numbers({1, channels, 3, 211}, dtype);
+      expect_same_bits(average_last(last(wide), {2, 3}, {1, 2}, {0, 0}, false, true, {}),
+                       last(avg_pool2d(wide, {2, 3}, {1, 2}, {0, 0}, false, true, {})));
     }
 }
 
