@@ -109,6 +109,13 @@ class Products(nn.Sequential):
             nn.init.normal_(layer.weight, std=2048 ** -0.5)
 
 
+class Attention(nn.Module):
+    """Eight heads of 64 features see the same number of queries, keys and values."""
+
+    def forward(self, x):
+        return F.scaled_dot_product_attention(*x.unbind())
+
+
 def vision(name):
     import torchvision
     return getattr(torchvision.models, name)(weights=None)
@@ -134,6 +141,8 @@ MODELS |= {
     "resnet20": (ResNet20, image(3, 32, 32)),
 }
 MODELS |= {f"products_{rows}": (Products, lambda batch, rows=rows: torch.randn(rows, 2048)) for rows in (1, 2, 4, 8, 16, 64)}
+MODELS |= {f"attention_{positions}": (Attention, lambda batch, positions=positions: torch.randn(3, 1, 8, positions, 64))
+           for positions in (128, 512, 2048, 8192)}
 
 
 def set_statistics(model, batch):

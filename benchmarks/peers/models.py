@@ -39,7 +39,8 @@ ROOT = HERE.parents[1]
 MODELS = ["mobilenet_v2", "mobilenet_v3_small", "squeezenet1_1", "efficientnet_b0", "resnet18", "resnet50", "convnext_tiny", "swin_t",
           "vit_b_16", "bert_base", "minilm", "lenet", "ds_cnn", "resnet20"]
 MODELS += [f"{name}_int8" for name in ("mobilenet_v2", "mobilenet_v3_small", "efficientnet_b0", "resnet18", "resnet50")]
-PRODUCTS = [f"products_{rows}" for rows in (1, 2, 4, 8, 16, 64)]  # eight layers of 2048 x 2048; measured only if --only names them
+PARTS = [f"products_{rows}" for rows in (1, 2, 4, 8, 16, 64)]  # eight layers of 2048 x 2048
+PARTS += [f"attention_{positions}" for positions in (128, 512, 2048, 8192)]  # measured, as those, only if --only names them
 TOLERANCE = 1e-2  # of the largest element: more is a mistake, not rounding
 TOLERANCE_16_BITS = 0.1  # weights of 16 bits are rounded
 TOLERANCE_INT8 = 0.5  # runtimes quantize in their own ways
@@ -336,7 +337,7 @@ def parse():
         if peer not in runtimes.PEERS:
             parser.error(f"there is no peer {peer}: {', '.join(runtimes.PEERS)}")
     try:
-        options.names = [name for name in MODELS + PRODUCTS * bool(options.only) if re.search(options.only, name)]
+        options.names = [name for name in MODELS + PARTS * bool(options.only) if re.search(options.only, name)]
         options.models.mkdir(parents=True, exist_ok=True)
     except re.error as error:
         parser.error(f"--only: {options.only} is no regular expression: {error}")
