@@ -101,6 +101,8 @@ struct KnownArguments {
       if (a.kind() != format::ArgumentKind::tensor) {
         if (a.form() == format::ArgumentForm::list)
           s.integers = view.lists.data() + a.content();
+        else if (a.form() == format::ArgumentForm::expression_list)
+          s.integers = nullptr, s.size = 0;  // not known: `prepare` sees it
         else
           s.integer = a.content();
         continue;

@@ -11,6 +11,7 @@
 #include "taper/exporter/io/safetensors.h"
 #include "taper/tests/exporter/cli/programs.h"
 #include "taper/tests/exporter/cli/taper_command.h"
+#include "taper/tests/runtime/programs.h"
 #include "taper/tests/support/environment.h"
 #include "taper/tests/support/sanitizers.h"
 
@@ -546,6 +547,39 @@ TEST(taper_export, names_records_of_packed_weights_alone_where_all_are_packed) {
   EXPECT_THAT(table_of({32, 16}), Not(HasSubstr("&taper::optimized::linear_f32,")));
   EXPECT_THAT(table_of({32, 3}), HasSubstr("&taper::optimized::linear_f32,"));
   EXPECT_THAT(table_of({32, 3}), Not(HasSubstr("_panels,")));
+}
+
+// Taper writes no such program.
+TEST(taper_export, takes_steps_behind_a_convolution_that_are_computed) {
+  test::ProgramFile p;
+  const uint32_t convolution = p.kernel(
+      ops::taper_convolution, {DType::f32, DType::f32, DType::f32, DType::f32, DType::f32});
+  const uint32_t weight = p.constant<float>("w", {1, 1, 1, 1}, {1});
+  test::MethodTables& m = p.methods.emplace_back();
+  const auto list = [&](std::vector<int64_t> v) {
+    return m.list(v, test::ArgumentKind::integer, test::ArgumentForm::list);
+  };
+  const uint32_t one = m.literal(1), two = m.literal(2);
+  const uint32_t x = test::io_tensor(m, {one, two, two, one}),
+                 y = test::io_tensor(m, {one, two, two, one});
+  const uint32_t w = m.value(test::Storage::constant, weight, m.shape({one, one, one, one}));
+  const int64_t zero = m.literal(0), relu = m.literal(8);
+  const auto steps = m.list({relu, one, zero, zero, zero}, test::ArgumentKind::integer,
+                            test::ArgumentForm::expression_list);
+  m.run(convolution, {m.tensor(x), m.tensor(w), m.absent(), list({1, 1}), list({0, 0}),
+                      list({1, 1}), m.integer(1), m.tensors({}), steps,
+                      m.list({}, test::ArgumentKind::real, test::ArgumentForm::list), m.tensor(y)});
+  m.input("x", x);
+  m.output("y", y);
+  const auto program = scratch_file("computed.taper");
+  const test::AlignedBytes bytes = p.bytes();
+  std::ofstream(program, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  const std::string kernels = scratch_file("kernels.cpp").string();
+  const Outcome o = taper_command("export", program.string(), "--kernels", kernels);
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(content(kernels), HasSubstr("&taper::optimized::taper_convolution_f32_plain"));
 }
 
 TEST(taper_export, takes_a_name_that_c_plus_plus_takes) {
