@@ -1,5 +1,5 @@
-// Rounded rows times weights in blocks as they lie, eight rows of weights at a time. Formats
-// without panels are multiplied so.
+// Rounded rows times weights in blocks as they lie, eight rows of weights at a time. Formats of
+// integers that have no panels are multiplied so.
 #pragma once
 #include "taper/kernels/quantized/rounded_rows.h"
 
