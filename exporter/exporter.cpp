@@ -61,8 +61,9 @@ void expect_results_of(const ir::Graph& graph, io::BundledTest& test) {
 
 /// How far results may be from eager's on another processor, by the dtypes that the program
 /// computes in, and those of its weights.
-double tolerance_of(const ir::Graph& graph) {
+double tolerance_of(const ir::Graph& graph, const std::string& backend) {
   io::Tolerance tolerance;
+  if (!backend.empty()) tolerance.add(partition::find_delegate(backend).rounds_to());
   ir::for_each_graph(graph, [&](const ir::Graph& g) {
     for (const ir::Constant& c : g.constants())
       if (c.payload->layout != Layout::dense) tolerance.add(ir::stored_dtype(*c.payload));
@@ -161,7 +162,7 @@ emit::EmitOptions Exporter::prepare(const ExportOptions& options, const std::str
   run_passes(options, notes);
   for (const auto& graph : graphs_) methods.push_back({graph->name(), graph.get()});
   for (io::BundledTest& test : tests_) {
-    test.relative_tolerance = tolerance_of(graph(test.method));
+    test.relative_tolerance = tolerance_of(graph(test.method), options.backend);
     const bool reads_slot = std::ranges::any_of(options.slots, [&](const std::string& slot) {
       return graph(test.method).find_state(slot) != nullptr;
     });

@@ -1,5 +1,5 @@
-// Any part, with any sizes of its arguments, is refused or runs. xnnpack_parts.cpp makes parts of
-// the bytes.
+// Any part, with any sizes of its arguments, is refused or runs, in f32 and in f16.
+// xnnpack_parts.cpp makes parts of the bytes.
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
@@ -95,9 +95,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!is_small(Part(blob), inputs)) return 0;
   ErrorInfo info;
   Context context{nullptr, 0, nullptr, &info};
-  void* loaded = nullptr;
-  if (backend().load(blob, context, loaded) != Error::ok) std::abort();
-  run(backend(), loaded, Part(blob), inputs);
-  backend().unload(loaded);
+  for (Backend* backend : {&backend(), &f16_backend()}) {
+    void* loaded = nullptr;
+    if (backend->load(blob, context, loaded) != Error::ok) std::abort();
+    run(*backend, loaded, Part(blob), inputs);
+    backend->unload(loaded);
+  }
   return 0;
 }

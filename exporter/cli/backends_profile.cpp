@@ -7,6 +7,7 @@
 #include <memory>
 #include <ostream>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "taper/exporter/cli/command_line.h"
@@ -89,11 +90,16 @@ std::string how_much_longer(const Candidate& slow, const Candidate& fast) {
   return slow.name() + " takes " + std::to_string(std::lround(100 * part)) + " % longer";
 }
 
+/// A backend that rounds comes last: whether its results are good enough, the times do not say.
+std::pair<bool, double> rank_of(const Candidate& backend) {
+  return {partition::find_delegate(backend.backend).rounds_to() != DType::f32, backend.median()};
+}
+
 /// The kernels, unless a backend is faster beyond noise: they need no library.
 void choose(const std::vector<Candidate>& candidates, std::ostream& out) {
   const Candidate& kernels = candidates.front();
   const Candidate& backend =
-      *std::ranges::min_element(candidates.begin() + 1, candidates.end(), {}, &Candidate::median);
+      *std::ranges::min_element(candidates.begin() + 1, candidates.end(), {}, rank_of);
   if (backend.median() < kernels.median() * (1 - noise))
     out << "choose --backend " << backend.name() << ": " << how_much_longer(kernels, backend);
   else if (backend.median() < kernels.median() * (1 + noise))

@@ -12,8 +12,10 @@ namespace {
 void hand_in_delegates() {
 #ifdef TAPER_WITH_XNNPACK
   using namespace taper::delegates;
-  static const xnnpack::XnnpackDelegate delegate(&xnnpack::backend());
+  static const xnnpack::XnnpackDelegate delegate(&xnnpack::backend()),
+      f16_delegate(&xnnpack::f16_backend(), xnnpack::Precision::f16);
   taper::partition::hand_in(delegate);
+  taper::partition::hand_in(f16_delegate);
 #endif
 }
 

@@ -9,6 +9,7 @@
 #include "taper/exporter/io/element.h"
 #include "taper/exporter/io/safetensors.h"
 #include "taper/exporter/io/tolerance.h"
+#include "taper/exporter/partition/delegate.h"
 #include "taper/runtime/extension/module/message.h"
 #include "taper/runtime/program/format.h"
 #include "taper/runtime/program/tables.h"
@@ -187,6 +188,10 @@ void RunningMethod::load_states(const std::filesystem::path& path) {
 double RunningMethod::tolerance() const {
   const inspect::MethodText text(program(), index_);
   io::Tolerance tolerance;
+  const auto* blobs = program().data().table->delegates();
+  for (uint32_t i = 0; i < internal::count_of(blobs); ++i)
+    for (const partition::Delegate* delegate : partition::delegates())
+      if (delegate->name() == blobs->Get(i)->backend()->str()) tolerance.add(delegate->rounds_to());
   for (uint32_t i = 0; i < internal::count_of(text.table().values()); ++i) {
     const format::Value& value = *text.table().values()->Get(i);
     if (value.storage() != format::Storage::constant) {

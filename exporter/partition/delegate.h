@@ -46,6 +46,9 @@ class Delegate {
   virtual std::string name() const = 0;
   /// The version of the blobs that `compile` makes.
   virtual uint32_t version() const = 0;
+  /// What the backend may round the numbers of f32 to while it computes: f16, or f32, which is no
+  /// rounding. Results of programs are compared with the tolerance of this dtype.
+  virtual DType rounds_to() const { return DType::f32; }
 
   /// Writes nodes in another way that the backend takes, before it is asked for each node. The
   /// graph computes the same then.

@@ -89,11 +89,17 @@ XnnpackBackend& backend() {
   static XnnpackBackend& backend = *new XnnpackBackend(heap());
   return backend;
 }
+XnnpackBackend& f16_backend() {
+  static XnnpackBackend& backend = *new XnnpackBackend(heap(), Precision::f16);
+  return backend;
+}
 
 void keep_packed_weights(const std::string& folder) {
   // never destroyed: programs read the files of earlier folders until they are closed
   static std::list<PackFolder>& folders = *new std::list<PackFolder>();
-  backend().use_files(folder.empty() ? nullptr : &folders.emplace_back(folder));
+  PackFolder* files = folder.empty() ? nullptr : &folders.emplace_back(folder);
+  backend().use_files(files);
+  f16_backend().use_files(files);
 }
 
 MemoryUse memory_use() { return heap().use(); }

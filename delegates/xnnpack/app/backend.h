@@ -12,6 +12,8 @@ namespace taper::delegates::xnnpack {
 ///   ModuleOptions options;
 ///   options.backends = {&delegates::xnnpack::backend()};
 XnnpackBackend& backend();
+/// The backend of programs that were exported with `--backend xnnpack-f16`.
+XnnpackBackend& f16_backend();
 
 /// Keeps packed weights of 64 KiB or more in files of this folder, from now on; "": in memory. The
 /// processes that do so share their memory. The folder may be that of ModuleOptions::pack_store.

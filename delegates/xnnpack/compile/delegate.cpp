@@ -45,8 +45,11 @@ void require_sound(const partition::Compiled& compiled, const ir::Graph& body) {
 
 }  // namespace
 
-std::string XnnpackDelegate::name() const { return backend_name; }
+std::string XnnpackDelegate::name() const { return name_of(precision_); }
 uint32_t XnnpackDelegate::version() const { return blob_version; }
+DType XnnpackDelegate::rounds_to() const {
+  return precision_ == Precision::f16 ? DType::f16 : DType::f32;
+}
 
 void XnnpackDelegate::prepare(ir::Graph& graph) const { number_masks(graph); }
 

@@ -9,11 +9,14 @@ namespace taper::delegates::xnnpack {
 /// images and volumes have channels last inside a part.
 class XnnpackDelegate final : public partition::Delegate {
  public:
-  /// `backend`: runs parts on this machine, or nullptr.
-  explicit XnnpackDelegate(XnnpackBackend* backend = nullptr) : backend_(backend) {}
+  /// `backend`: runs parts on this machine, or nullptr. Programs name the backend of `precision`,
+  /// which is that of `backend`, too.
+  explicit XnnpackDelegate(XnnpackBackend* backend = nullptr, Precision precision = Precision::f32)
+      : backend_(backend), precision_(precision) {}
 
   std::string name() const override;
   uint32_t version() const override;
+  DType rounds_to() const override;
   void prepare(ir::Graph& graph) const override;
   std::string refuses(const ir::Node& node) const override;
   bool computes_all_results() const override { return false; }
@@ -32,6 +35,7 @@ class XnnpackDelegate final : public partition::Delegate {
     partition::TakeNodeTimes take;
   };
   XnnpackBackend* backend_;
+  Precision precision_;
   mutable Observer observer_;
 };
 

@@ -15,6 +15,7 @@ struct Loaded {
   Part part;
   PackStore& store;
   Workspaces& workspaces;
+  Precision precision;
   std::atomic<Engine*> idle;
   std::atomic<Weights*> weights;
 
@@ -137,7 +138,7 @@ Engine* take_engine(Instance& instance, const void* session, const Threads* thre
   Engine* engine = loaded.take(session, waiting, *workspace, *weights, threads, is_timed);
   if (engine == nullptr)
     engine = Engine::create(loaded.store, loaded.part, instance.shapes(), *weights, *workspace,
-                            threads, is_timed);
+                            threads, loaded.precision, is_timed);
   if (engine == nullptr) workspaces.leave(*workspace);
   return engine;
 }
@@ -151,7 +152,7 @@ bool renew_engine(Instance& instance, const Threads* threads, bool is_timed) {
       loaded.weights_of(instance.shapes() + loaded.part.operands(), instance.constants());
   if (weights != nullptr)
     instance.engine = Engine::create(loaded.store, loaded.part, instance.shapes(), *weights,
-                                     *instance.workspace, threads, is_timed);
+                                     *instance.workspace, threads, loaded.precision, is_timed);
   return instance.engine != nullptr;
 }
 
@@ -165,7 +166,7 @@ Error XnnpackBackend::load(Span<const std::byte> blob, Context& context, void*& 
   void* place = store_.memory().allocate(sizeof(Loaded));
   if (place == nullptr)
     return context.fail(Error::out_of_memory, TAPER_TEXT("XNNPACK got no memory"));
-  loaded = new (place) Loaded{Part(blob), store_, workspaces_, {nullptr}, {nullptr}};
+  loaded = new (place) Loaded{Part(blob), store_, workspaces_, precision_, {nullptr}, {nullptr}};
   return Error::ok;
 }
 

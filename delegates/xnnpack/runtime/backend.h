@@ -2,17 +2,23 @@
 #pragma once
 #include "taper/delegates/xnnpack/runtime/node_observer.h"
 #include "taper/delegates/xnnpack/runtime/pack_store.h"
+#include "taper/delegates/xnnpack/runtime/precision.h"
 #include "taper/delegates/xnnpack/runtime/workspace.h"
 #include "taper/runtime/device/backend.h"
 
 namespace taper::delegates::xnnpack {
 
-inline constexpr const char backend_name[] = "xnnpack";
+inline constexpr const char* name_of(Precision precision) {
+  return precision == Precision::f16 ? "xnnpack-f16" : "xnnpack";
+}
 /// Version 1 has no rounded rows, and version 2 no products of f32 with integers.
 inline constexpr uint32_t blob_version = 3;
 
 /// The backend. What the library and the backend allocate comes from `memory`, which outlives it.
 /// Threads are those of the session.
+///
+/// With Precision::f16, parts of f32 round what they compute to f16. So they do if the processor
+/// has f16 and the library has kernels for all nodes of a part. Other parts compute in f32.
 ///
 /// The library packs weights once: sessions, methods and programs share equal ones, and they stay
 /// until the last program that needs them is closed. What else an instance had is kept for the next
@@ -20,7 +26,8 @@ inline constexpr uint32_t blob_version = 3;
 /// compute on their way.
 class XnnpackBackend final : public Backend {
  public:
-  explicit XnnpackBackend(Memory& memory) : store_(memory), workspaces_(memory) {}
+  explicit XnnpackBackend(Memory& memory, Precision precision = Precision::f32)
+      : store_(memory), workspaces_(memory), precision_(precision) {}
 
   /// Tells `observer` what nodes take, of methods that are created from now on. nullptr: nobody.
   /// Set it while no other thread uses the backend.
@@ -30,7 +37,7 @@ class XnnpackBackend final : public Backend {
   /// share them; nullptr: in memory. The files outlive the backend.
   void use_files(PackFiles* files) { store_.use_files(files); }
 
-  const char* name() const override { return backend_name; }
+  const char* name() const override { return name_of(precision_); }
   bool reads(uint32_t version) const override { return version >= 1 && version <= blob_version; }
   Error load(Span<const std::byte> blob, Context& context, void*& loaded) override;
   void unload(void* loaded) override;
@@ -45,6 +52,7 @@ class XnnpackBackend final : public Backend {
  private:
   PackStore store_;
   Workspaces workspaces_;
+  Precision precision_;
   NodeObserver* observer_ = nullptr;
 };
 

@@ -9,14 +9,19 @@
 namespace taper::delegates::xnnpack {
 
 Engine* Engine::create(PackStore& store, const Part& part, const Shape* shapes, Weights& weights,
-                       Workspace& workspace, const Threads* threads, bool is_timed) {
+                       Workspace& workspace, const Threads* threads, Precision precision,
+                       bool is_timed) {
   void* place = allocate(store.memory(), sizeof(Engine));
   if (place == nullptr) return nullptr;
   Engine* engine = new (place) Engine(store, weights, workspace, threads, is_timed);
   Memory& memory = store.memory();
   const uint32_t before = memory.failures();
-  if (memory.has_reserve() && engine->build(part, shapes) && memory.failures() == before)
-    return engine;
+  const auto can = [&](Precision p) {
+    return memory.has_reserve() && memory.failures() == before && engine->build(part, shapes, p) &&
+           memory.failures() == before;
+  };
+  if (precision == Precision::f16 && fits_f16(part) && can(Precision::f16)) return engine;
+  if (can(Precision::f32)) return engine;
   destroy(memory, engine);
   return nullptr;
 }
@@ -42,20 +47,24 @@ Engine::~Engine() {
   workspace_.all.remove_engine(workspace_);
 }
 
-bool Engine::build(const Part& part, const Shape* shapes) {
+// Fails in f16 if the processor has none.
+bool Engine::build(const Part& part, const Shape* shapes, Precision precision) {
+  precision_ = precision;
+  packed_.begin(precision);
+  const uint32_t flags = (is_timed_ ? XNN_FLAG_BASIC_PROFILING : 0u) |
+                         (precision == Precision::f16 ? XNN_FLAG_FORCE_FP16_INFERENCE : 0u);
   xnn_subgraph_t subgraph = nullptr;
   if (xnn_create_subgraph(static_cast<uint32_t>(part.values()), 0, &subgraph) != xnn_status_success)
     return false;
   bool built = define(subgraph, part, shapes, weights_.addresses()) == xnn_status_success;
   built = built && xnn_create_runtime_v4(subgraph, packed_.provider(), workspace_.memory, &pool_,
-                                         is_timed_ ? XNN_FLAG_BASIC_PROFILING : 0,
-                                         &runtime_) == xnn_status_success;
+                                         flags, &runtime_) == xnn_status_success;
   (void)xnn_delete_subgraph(subgraph);
   return built;
 }
 
 void Engine::tell(const Part& part, NodeObserver& observer) const {
-  if (is_timed_) tell_node_times(runtime_, part, memory_, observer);
+  if (is_timed_) tell_node_times(runtime_, part, precision_, memory_, observer);
 }
 
 bool Engine::reshape(const Part& part, const Shape* shapes) {

@@ -5,6 +5,7 @@
 #include "taper/delegates/xnnpack/runtime/memory.h"
 #include "taper/delegates/xnnpack/runtime/node_observer.h"
 #include "taper/delegates/xnnpack/runtime/part.h"
+#include "taper/delegates/xnnpack/runtime/precision.h"
 #include "taper/delegates/xnnpack/runtime/threads.h"
 #include "taper/delegates/xnnpack/runtime/weights.h"
 #include "taper/delegates/xnnpack/runtime/workspace.h"
@@ -14,9 +15,11 @@ namespace taper::delegates::xnnpack {
 class Engine {
  public:
   /// Packs the weights that are not packed yet. They outlive the engine. nullptr: the memory does
-  /// not suffice, or the library refuses the part. `is_timed`: `tell` knows how long nodes take.
+  /// not suffice, or the library refuses the part. It computes in f32 if the part or the processor
+  /// has no f16. `is_timed`: `tell` knows how long nodes take.
   static Engine* create(PackStore& store, const Part& part, const Shape* shapes, Weights& weights,
-                        Workspace& workspace, const Threads* threads, bool is_timed);
+                        Workspace& workspace, const Threads* threads, Precision precision,
+                        bool is_timed);
   static void destroy(Memory& memory, Engine* engine);
 
   /// Whether it was made from these weights, for these threads.
@@ -45,7 +48,7 @@ class Engine {
   Engine(PackStore& store, Weights& weights, Workspace& workspace, const Threads* threads,
          bool is_timed);
   ~Engine();
-  bool build(const Part& part, const Shape* shapes);
+  bool build(const Part& part, const Shape* shapes, Precision precision);
   bool take_sizes(const Part& part, const Shape* shapes);
 
   Memory& memory_;
@@ -54,6 +57,7 @@ class Engine {
   PackedWeights packed_;
   pthreadpool pool_;
   bool is_timed_;
+  Precision precision_ = Precision::f32;
   bool is_broken_ = false;
   xnn_runtime_t runtime_ = nullptr;
 };

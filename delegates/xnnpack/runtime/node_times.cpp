@@ -62,9 +62,51 @@ NodeSet fused_nodes(const Part& part) {
   return fused;
 }
 
+bool is_operand(const Part& part, uint32_t value) {
+  return static_cast<index_t>(value) < part.operands();
+}
+
+// What the library reads for this input: padding that became a part of the node reads it.
+uint32_t read_by_library(const Part& part, uint32_t input) {
+  const index_t before = static_cast<index_t>(input) - part.inputs();
+  return input != no_value && before >= 0 && is_padding(part, before) ? part.node(before).inputs[0]
+                                                                      : input;
+}
+
+bool reads(const Part& part, index_t node, uint32_t value) {
+  for (const uint32_t input : part.node(node).inputs)
+    if (read_by_library(part, input) == value) return true;
+  return false;
+}
+
+// In f16, the library rounds an operand before the first node that reads it, and once more for each
+// further time that this node does.
+size_t conversions_before(const Part& part, const NodeSet& fused, index_t node) {
+  size_t count = 0;
+  for (const uint32_t input : part.node(node).inputs) {
+    const uint32_t value = read_by_library(part, input);
+    if (!is_operand(part, value)) continue;
+    index_t first = 0;
+    while (fused.has(first) || !reads(part, first, value)) ++first;
+    count += first == node ? 1 : 0;
+  }
+  return count;
+}
+
+// In f16, a result becomes f32 behind its node.
+size_t conversions_behind(const Part& part, index_t node) {
+  NodeSet clamps;
+  const index_t value = has_bounds(part.node(node))
+                            ? static_cast<index_t>(with_clamps(part, node, clamps).result)
+                            : part.inputs() + node;
+  for (index_t r = 0; r < part.results(); ++r)
+    if (part.result(r) == value) return 1;
+  return 0;
+}
+
 }  // namespace
 
-void tell_node_times(xnn_runtime_t runtime, const Part& part, Memory& memory,
+void tell_node_times(xnn_runtime_t runtime, const Part& part, Precision precision, Memory& memory,
                      NodeObserver& observer) {
   size_t count = 0;
   if (!read(runtime, xnn_profile_info_num_operators, &count, sizeof count) || count == 0) return;
@@ -75,17 +117,27 @@ void tell_node_times(xnn_runtime_t runtime, const Part& part, Memory& memory,
       !read(runtime, xnn_profile_info_operator_name, names.as<void>(), name_bytes) ||
       !read(runtime, xnn_profile_info_operator_timing, times.as<void>(), count * sizeof(uint64_t)))
     return;
+  // "" of operators that are no nodes of the part
+  const Piece sources(memory, count * sizeof(const char*));
+  if (sources.as<void>() == nullptr) return;
+  const char** source = sources.as<const char*>();
+  size_t known = 0;
+  const auto add = [&](const char* text, size_t copies) {
+    for (; copies > 0; --copies, ++known)
+      if (known < count) source[known] = text;
+  };
   const NodeSet fused = fused_nodes(part);
-  size_t expected = 0;
-  for (index_t i = 0; i < part.nodes(); ++i) expected += fused.has(i) ? 0 : 1;
-  const char* name = names.as<char>();
-  index_t node = 0;
-  for (size_t i = 0; i < count; ++i, ++node, name += std::strlen(name) + 1) {
-    while (node < part.nodes() && fused.has(node)) ++node;
-    const bool is_known = expected == count && node < part.nodes();
-    nodes.as<NodeObserver::Node>()[i] = {name, is_known ? part.node(node).source : "",
-                                         times.as<uint64_t>()[i]};
+  const bool converts = precision == Precision::f16;
+  for (index_t i = 0; i < part.nodes(); ++i) {
+    if (fused.has(i)) continue;
+    if (converts) add("", conversions_before(part, fused, i));
+    add(part.node(i).source, 1);
+    if (converts) add("", conversions_behind(part, i));
   }
+  const char* name = names.as<char>();
+  for (size_t i = 0; i < count; ++i, name += std::strlen(name) + 1)
+    nodes.as<NodeObserver::Node>()[i] = {name, known == count ? source[i] : "",
+                                         times.as<uint64_t>()[i]};
   observer.ran(nodes.as<NodeObserver::Node>(), count);
 }
 

@@ -81,6 +81,11 @@ PackedWeights::~PackedWeights() {
   if (entry_ != nullptr) store_.memory().release(entry_, sizeof(Weights::Packed));
 }
 
+void PackedWeights::begin(Precision precision) {
+  constexpr uint32_t first_of_f16 = 1u << 31;
+  turn_ = precision == Precision::f16 ? first_of_f16 : 0;
+}
+
 // Of this turn.
 size_t PackedWeights::find(const Key& key, uint32_t turn) const {
   for (Weights::Packed* p = weights_.packed_.load(std::memory_order_acquire); p != nullptr;

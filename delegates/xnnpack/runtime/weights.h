@@ -6,6 +6,7 @@
 
 #include "taper/delegates/xnnpack/runtime/pack_store.h"
 #include "taper/delegates/xnnpack/runtime/part.h"
+#include "taper/delegates/xnnpack/runtime/precision.h"
 
 namespace taper::delegates::xnnpack {
 
@@ -56,6 +57,8 @@ class PackedWeights {
   ~PackedWeights();
   PackedWeights(const PackedWeights&) = delete;
 
+  /// The library begins to make operators of this precision. Weights in f16 are others than in f32.
+  void begin(Precision precision);
   xnn_weights_cache_t provider() { return &provider_; }
 
  private:

@@ -14,6 +14,7 @@ constexpr int success = 0, failure = 1, usage = 2;
 
 TEST(taper_profile, measures_the_kernels_and_each_backend) {
   delegates::xnnpack::delegate();
+  delegates::xnnpack::f16_delegate();
   const std::string model = tests::test_data("pt2/torchao_int8_dynamic.pt2").string();
   const Outcome o = taper_command("profile", model, "--backends", "--repeat", "5");
   ASSERT_EQ(o.code, success) << o.err;
@@ -21,7 +22,9 @@ TEST(taper_profile, measures_the_kernels_and_each_backend) {
   EXPECT_THAT(o.out, HasSubstr("\n  kernels  "));
   EXPECT_THAT(o.out,
               HasSubstr("ms  3 nodes in 1 delegate, 0 left; 100.0 % of the multiplications"));
+  EXPECT_THAT(o.out, HasSubstr("\n  xnnpack-f16  "));
   EXPECT_THAT(o.out, HasSubstr("\nchoose "));
+  EXPECT_THAT(o.out, Not(HasSubstr("choose --backend xnnpack-f16"))) << "it rounds";
 }
 
 TEST(taper_export, refuses_what_xnnpack_cannot_run_if_it_must_run_all) {
@@ -97,6 +100,31 @@ TEST(taper_compare, finds_the_first_node_that_differs_in_a_delegate) {
   EXPECT_THAT(o.out,
               ContainsRegex("first node beyond 1e-12\n.* conv2d  conv2d as xnnpack .*conv1"));
   EXPECT_THAT(o.out, HasSubstr("12 nodes compared"));
+}
+
+TEST(taper_check, allows_f16_what_it_allows_networks_of_f16) {
+  delegates::xnnpack::f16_delegate();
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/lenet.pt2");
+  TAPER_GOLDEN_DATA_OR_SKIP(calls, "pt2/lenet.io.safetensors");
+  const std::string program = tests::scratch_file("lenet_f16.taper").string();
+  const Outcome exported =
+      taper_command("export", model.string(), "-o", program, "--backend", "xnnpack-f16");
+  ASSERT_EQ(exported.code, success) << exported.err;
+  EXPECT_THAT(exported.out, HasSubstr("xnnpack-f16 runs 12 nodes in 1 delegate, 0 left"));
+  const Outcome o = taper_command("check", program, calls.string());
+  EXPECT_EQ(o.code, success) << o.out << o.err;
+  EXPECT_THAT(o.out, HasSubstr("within 0.02"));
+  EXPECT_EQ(taper_command("check", program).code, success);
+  EXPECT_THAT(taper_command("inspect", program).out, HasSubstr("xnnpack-f16"));
+}
+
+TEST(taper_export, leaves_integers_as_they_are_with_f16) {
+  delegates::xnnpack::f16_delegate();
+  const std::string model = tests::test_data("pt2/torchao_int8_dynamic.pt2").string(),
+                    program = tests::scratch_file("int8_f16.taper").string();
+  const Outcome o = taper_command("export", model, "-o", program, "--backend", "xnnpack-f16");
+  ASSERT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("xnnpack-f16 runs 3 nodes in 1 delegate, 0 left"));
 }
 
 TEST(taper_profile, shows_the_nodes_of_a_part_with_their_lines) {

@@ -22,6 +22,12 @@ inline const XnnpackDelegate& delegate() {
   return delegate;
 }
 
+inline const XnnpackDelegate& f16_delegate() {
+  static const XnnpackDelegate delegate(&f16_backend(), Precision::f16);
+  partition::hand_in(delegate);
+  return delegate;
+}
+
 inline Tensor random_tensor(const std::vector<int64_t>& sizes, unsigned seed, float low = -1,
                             float high = 1) {
   std::mt19937 random(seed);

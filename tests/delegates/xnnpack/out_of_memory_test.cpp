@@ -44,9 +44,9 @@ FailingHeap& heap() {
   static FailingHeap heap;
   return heap;
 }
-XnnpackBackend& failing_backend() {
-  static XnnpackBackend backend(heap());
-  return backend;
+XnnpackBackend& failing_backend(Precision precision = Precision::f32) {
+  static XnnpackBackend backend(heap()), f16_backend(heap(), Precision::f16);
+  return precision == Precision::f16 ? f16_backend : backend;
 }
 
 // Two parts: cumsum stays with the kernels.
@@ -66,11 +66,14 @@ Tensor deep_network(const Tensor& x) {
 }
 
 template <class F>
-std::vector<std::byte> program(F&& function, const eager::Dims& sizes) {
-  static const XnnpackDelegate delegate(&failing_backend());
+std::vector<std::byte> program(F&& function, const eager::Dims& sizes,
+                               Precision precision = Precision::f32) {
+  static const XnnpackDelegate delegate(&failing_backend()),
+      f16_delegate(&failing_backend(Precision::f16), Precision::f16);
   partition::hand_in(delegate);
+  partition::hand_in(f16_delegate);
   ExportOptions options;
-  options.exact = false, options.backend = delegate.name(), options.quiet = true;
+  options.exact = false, options.backend = name_of(precision), options.quiet = true;
   Exporter exporter;
   exporter.method("forward", function, {input("x", sizes)});
   return exporter.write(options);
@@ -78,13 +81,14 @@ std::vector<std::byte> program(F&& function, const eager::Dims& sizes) {
 
 template <class F>
 void expect_reports_and_then_results(F&& function, const Tensor& x, int least_failures,
-                                     bool and_all_later) {
+                                     bool and_all_later, Precision precision = Precision::f32) {
   const std::vector<index_t> sizes = sizes_of(x);
-  const std::vector<std::byte> file = program(function, {sizes.begin(), sizes.end()});
+  const std::vector<std::byte> file = program(function, {sizes.begin(), sizes.end()}, precision);
   const std::vector<float> elements = x.to_vector<float>(),
                            want = function(x).template to_vector<float>();
+  const float tolerance = precision == Precision::f16 ? 1e-2f : 1e-4f;
   ModuleOptions options;
-  options.backends = {&failing_backend()};
+  options.backends = {&failing_backend(precision)};
   bool has_failed = true;
   int64_t failures = 0;
   size_t bytes = 0;
@@ -100,7 +104,7 @@ void expect_reports_and_then_results(F&& function, const Tensor& x, int least_fa
       ++failures;
       EXPECT_EQ(y.error(), Error::out_of_memory) << module.message();
     }
-    expect_close(call(module, x), want);
+    expect_close(call(module, x), want, tolerance);
     ASSERT_LT(n, 1000);
   }
   EXPECT_GE(failures, least_failures);
@@ -111,6 +115,11 @@ TEST(xnnpack_out_of_memory, of_one_allocation_is_reported_and_the_next_call_comp
 }
 TEST(xnnpack_out_of_memory, of_all_allocations_is_reported_and_the_next_call_computes) {
   expect_reports_and_then_results(network, random_tensor({1, 3, 40, 24}, 3), 20, true);
+}
+TEST(xnnpack_out_of_memory, of_f16_is_reported_and_the_next_call_computes) {
+  for (const bool and_all_later : {false, true})
+    expect_reports_and_then_results(network, random_tensor({1, 3, 40, 24}, 3), 20, and_all_later,
+                                    Precision::f16);
 }
 TEST(xnnpack_out_of_memory, of_other_sizes_is_reported) {
   const auto pooled = [](const Tensor& x) {
