@@ -15,52 +15,58 @@ using testing::AllOf, testing::HasSubstr, testing::Not;
 const std::string model = tests::test_data("../../examples/stories/stories260K.gguf").string();
 
 template <class... Options>
-json generate(const std::string& prompt, const Options&... options) {
+json generate_up_to(const char* most, const std::string& prompt, const Options&... options) {
   const Outcome o = taper_command("generate", model, "--prompt", prompt, "--json", "--statistics",
-                                  "--max-tokens", "150", options...);
+                                  "--max-tokens", most, options...);
   EXPECT_EQ(o.code, success) << o.err;
   return json::parse(o.out);
 }
+template <class... Options>
+json generate(const std::string& prompt, const Options&... options) {
+  return generate_up_to("150", prompt, options...);
+}
 
-// What the authors print (karpathy/llama2.c, doc/stories260K.md).
+// What the authors print (karpathy/llama2.c, doc/stories260K.md), whole. Keys have 8 features, so
+// that caches of int8 hold three digits of each.
 TEST(stories, writes_the_text_of_its_authors) {
   const std::string text =
       ", there was a little girl named Lily. She loved to play outside in the park. One day, she "
       "saw a big, red ball. She wanted to play with it, but it was too high.\nLily's mom said, "
       "\"Lily, let's go to the park.\" Lily was sad and didn't know what to do. She said, \"I want "
-      "to play with your ball, but I can't find it.\"\nLily was sad and didn't know what to do. ";
-  const std::string begin = "Once upon a time";
-  for (const char* way : {"--exact", "--greedy", "--cache-dtype=f16", "--cache-dtype=bf16"})
-    EXPECT_EQ(generate(begin, "--greedy", way)["text"].get<std::string>().substr(0, 300),
-              text.substr(0, 300))
-        << way;
-  // with integers, rounding soon decides between two words that are about as likely
-  for (const char* way : {"--cache-dtype=int8", "--quantize=kv-int8"})
-    EXPECT_EQ(generate(begin, "--greedy", way)["text"].get<std::string>().substr(0, 200),
-              text.substr(0, 200))
-        << way;
+      "to play with your ball, but I can't find it.\"\nLily was sad and didn't know what to do. "
+      "She said, \"I'm sorry, Lily. I didn't know what to do.\"\nLily didn't want to help her mom, "
+      "so she said, \"I'm sorry, mom. I didn't know what to do.\" Her mom said, \"Don't worry, "
+      "Lily. We can help you.";
+  for (const char* way : {"--exact", "--greedy", "--cache-dtype=f16", "--cache-dtype=bf16",
+                          "--cache-dtype=int8", "--quantize=kv-int8"}) {
+    const json have = generate_up_to("260", "Once upon a time", "--greedy", way);
+    EXPECT_EQ(have["text"].get<std::string>().substr(0, text.size()), text) << way;
+  }
 }
 
+// Whole texts of up to 512 tokens.
 TEST(stories, writes_what_llama2c_writes) {
   TAPER_GOLDEN_DATA_OR_SKIP(file, "llm/golden/stories260K_greedy.json");
   const json recorded_runs = json::parse(content(file))["runs"];
-  int runs = 0;
-  for (const json& run : recorded_runs) {
-    if (run["prompt"] == "") continue;  // the command wants a text
-    const json have = generate(run["prompt"], "--greedy", "--exact");
-    const std::vector<int> ids = have["prompt_ids"], want = run["prompt_tokens"];
-    EXPECT_EQ(ids, want);
-    const std::vector<int> answer = have["ids"], recorded = run["tokens"];
-    ASSERT_GE(recorded.size(), want.size());
-    // the recorded tokens follow the first one, with those of the prompt among them
-    const auto begin = recorded.begin() + static_cast<std::ptrdiff_t>(want.size()) - 1;
-    const auto count = std::min<std::ptrdiff_t>(recorded.end() - begin,
-                                                static_cast<std::ptrdiff_t>(answer.size()));
-    EXPECT_GT(count, 50);
-    EXPECT_TRUE(std::equal(begin, begin + count, answer.begin())) << run["prompt"];
-    ++runs;
+  for (const char* cache : {"--cache-dtype=f32", "--cache-dtype=int8"}) {
+    int runs = 0;
+    for (const json& run : recorded_runs) {
+      if (run["prompt"] == "") continue;  // the command wants a text
+      const json have = generate_up_to("512", run["prompt"], "--greedy", "--exact", cache);
+      const std::vector<int> ids = have["prompt_ids"], want = run["prompt_tokens"];
+      EXPECT_EQ(ids, want);
+      const std::vector<int> answer = have["ids"], recorded = run["tokens"];
+      ASSERT_GE(recorded.size(), want.size());
+      // the recorded tokens follow the first one, with those of the prompt among them
+      const auto begin = recorded.begin() + static_cast<std::ptrdiff_t>(want.size()) - 1;
+      const auto count = std::min<std::ptrdiff_t>(recorded.end() - begin,
+                                                  static_cast<std::ptrdiff_t>(answer.size()));
+      EXPECT_GT(count, 50);
+      EXPECT_TRUE(std::equal(begin, begin + count, answer.begin())) << run["prompt"] << cache;
+      ++runs;
+    }
+    EXPECT_GE(runs, 5);
   }
-  EXPECT_GE(runs, 5);
 }
 
 TEST(stories, has_equal_texts_with_every_draft) {

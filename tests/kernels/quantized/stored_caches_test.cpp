@@ -67,6 +67,20 @@ std::vector<index_t> cache_sizes(const Way& way, const Array& rows) {
   return {rows.size(0), rows.size(1), rows.size(2), way.width(rows.size(3))};
 }
 
+/// Whether the last block of a row of 8 bits holds more digits of its elements (docs/format.md).
+bool is_fine(const Way& way, index_t features) {
+  return way.layout == Layout::q8_0 && features % 32 > 0 && features % 32 <= 16;
+}
+/// An element of a block that holds `elements` of them in two or three digits.
+float fine_element(const std::byte* block, index_t elements, index_t i) {
+  Half scale;
+  std::memcpy(&scale, block, sizeof scale);
+  const auto* digits = reinterpret_cast<const int8_t*>(block + 2);
+  double sum = digits[i] + digits[elements + i] / 128.0;
+  if (elements <= 10) sum += digits[2 * elements + i] / 16384.0;
+  return static_cast<float>(static_cast<double>(static_cast<float>(scale)) * sum);
+}
+
 /// What a cache of `features` stands for.
 Array widened(const Way& way, const Cells& cache, index_t features) {
   const auto* s = cache.shape.sizes;
@@ -80,6 +94,8 @@ Array widened(const Way& way, const Cells& cache, index_t features) {
       const size_t i = static_cast<size_t>(f);
       if (way.dtype == DType::f16) row[i] = reinterpret_cast<const Half*>(from)[f];
       if (way.dtype == DType::bf16) row[i] = reinterpret_cast<const BFloat16*>(from)[f];
+      if (is_fine(way, features) && f >= features / 32 * 32)
+        row[i] = fine_element(from + features / 32 * 34, features % 32, f % 32);
       rows[r * features + f] = row[i];
     }
   }
@@ -125,25 +141,50 @@ TEST(stored_caches, are_near_what_was_written) {
 }
 
 TEST(stored_caches, fill_the_last_block_with_zeros) {
-  const Array rows = Array::random({1, 1, 1, 40}, 1);
+  const Array rows = Array::random({1, 1, 1, 50}, 1);
   Cells cache(DType::u8, cache_sizes(int8, rows), 77);
   store(int8, rows, cache);
   const Array got = widened(int8, cache, 64);
-  for (index_t i = 40; i < 64; ++i) EXPECT_EQ(got[i], 0);
+  for (index_t i = 50; i < 64; ++i) EXPECT_EQ(got[i], 0);
+}
+
+// Three digits of 8, 7 and 7 bits, or two. Large numbers and tiny ones, whose scales f16 rounds
+// much.
+TEST(stored_caches, hold_more_digits_where_the_last_block_has_room) {
+  for (const index_t features : {1, 8, 10, 11, 16, 40, 72, 80})
+    for (const float size : {1e-4f, 1.0f, 1e5f}) {
+      Array rows = Array::random({2, 3, 50, features}, 1);
+      for (index_t i = 0; i < rows.numel(); ++i) rows[i] *= size;
+      Cells cache(int8.dtype, cache_sizes(int8, rows), 77);
+      store(int8, rows, cache);
+      const Array got = widened(int8, cache, features);
+      const float most = features % 32 <= 10 ? 0.6f / (1 << 21) : 0.6f / (1 << 14);
+      for (index_t r = 0; r < rows.numel(); r += features) {
+        float largest = 0;
+        for (index_t f = features / 32 * 32; f < features; ++f)
+          largest = std::max(largest, std::fabs(rows[r + f]));
+        // below the least normal f16, the scale is a multiple of 2^-24
+        const float scale = std::max(largest, 127.0f / (1 << 24));
+        for (index_t f = features / 32 * 32; f < features; ++f)
+          ASSERT_LE(std::fabs(got[r + f] - rows[r + f]), 2.1f * most * scale) << features << size;
+      }
+    }
 }
 
 TEST(stored_caches, hold_zeros_and_tell_of_what_is_not_finite) {
   for (const Way& way : {int8, int4}) {
-    Array rows({1, 1, 4, 32});
-    rows[32 + 3] = NAN, rows[64 + 5] = INFINITY, rows[96] = 1e-35f;
-    Cells cache(way.dtype, cache_sizes(way, rows), 77);
-    store(way, rows, cache);
-    const Array got = widened(way, cache, 32);
-    for (index_t i = 0; i < 32; ++i) {
-      EXPECT_EQ(got[i], 0);
-      EXPECT_TRUE(std::isnan(got[32 + i]));
-      EXPECT_TRUE(std::isnan(got[64 + i]));
-      EXPECT_EQ(got[96 + i], 0);
+    for (const index_t n : {32, 8}) {
+      Array rows({1, 1, 4, n});
+      rows[n + 3] = NAN, rows[2 * n + 5] = INFINITY, rows[3 * n] = 1e-35f;
+      Cells cache(way.dtype, cache_sizes(way, rows), 77);
+      store(way, rows, cache);
+      const Array got = widened(way, cache, n);
+      for (index_t i = 0; i < n; ++i) {
+        EXPECT_EQ(got[i], 0);
+        EXPECT_TRUE(std::isnan(got[n + i]));
+        EXPECT_TRUE(std::isnan(got[2 * n + i]));
+        EXPECT_EQ(got[3 * n + i], 0);
+      }
     }
   }
 }
