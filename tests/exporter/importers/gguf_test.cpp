@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "taper/tests/support/data.h"
+#include "taper/tests/support/peak_memory.h"
 
 namespace taper::gguf {
 namespace {
@@ -110,6 +111,22 @@ TEST(gguf, refuses_counts_that_the_file_cannot_hold) {
   Bytes text;
   text.header(0, 1).number<uint64_t>(UINT64_MAX - 4).fill(1, 100);
   EXPECT_THAT(text.refusal(), HasSubstr("cut short"));
+}
+
+TEST(gguf, takes_no_memory_for_a_gigabyte_that_is_only_claimed) {
+  constexpr uint64_t gigabyte = uint64_t{1} << 30;
+  const auto list = [](uint32_t type, uint64_t count) {
+    return Bytes().header(0, 1).text("k").number<uint32_t>(9).number(type).number(count);
+  };
+  const size_t before = tests::peak_memory();
+  EXPECT_THAT(Bytes().header(0, 1).number(gigabyte).fill(1, 100).refusal(),
+              HasSubstr("cut short: a key at byte 32 needs 1073741824 bytes, and 100 are left"));
+  EXPECT_THAT(list(0, gigabyte).refusal(), HasSubstr("claims 1073741824 elements of a list"));
+  EXPECT_THAT(list(8, gigabyte / 8).refusal(), HasSubstr("claims 134217728 elements of a list"));
+  EXPECT_THAT(Bytes().header(gigabyte / 24, 0).refusal(), HasSubstr("claims 44739242 tensors"));
+  EXPECT_THAT(Bytes().header(1, 0).tensor("w", {gigabyte / 4}, 0, 0).fill(32, 64).refusal(),
+              HasSubstr("cut short"));
+  EXPECT_LT(tests::peak_memory() - before, size_t{16} << 20);
 }
 
 TEST(gguf, refuses_what_is_no_gguf_file_of_these_versions) {

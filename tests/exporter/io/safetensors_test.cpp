@@ -2,6 +2,7 @@
 
 #include "taper/tests/exporter/io/io_testing.h"
 #include "taper/tests/support/data.h"
+#include "taper/tests/support/peak_memory.h"
 
 namespace taper::io {
 namespace {
@@ -128,6 +129,19 @@ TEST(safetensors, stops_at_the_first_wrong_bracket_of_a_deep_header) {
   std::string header = "{\"w\":{\"shape\":";
   header.append(1 << 20, '[');
   EXPECT_FILE_ERROR(parse_safetensors(file_of(header), "x"), "an array in a wrong place");
+}
+
+TEST(safetensors, takes_no_memory_for_a_gigabyte_that_is_only_claimed) {
+  constexpr uint64_t gigabyte = uint64_t{1} << 30;
+  Bytes header(1000, std::byte{' '});
+  std::memcpy(header.data(), &gigabyte, 8);
+  const std::string tensor =
+      R"({"w":{"dtype":"F32","shape":[268435456],"data_offsets":[0,1073741824]}})";
+  const size_t before = tests::peak_memory();
+  EXPECT_FILE_ERROR(parse_safetensors(header, "x"), "its header would have 1073741824 bytes");
+  EXPECT_FILE_ERROR(parse_safetensors(file_of(tensor, "1234"), "x"),
+                    "the tensors need 1073741824 bytes, the file holds 4");
+  EXPECT_LT(tests::peak_memory() - before, size_t{16} << 20);
 }
 
 TEST(safetensors, refuses_to_write_what_it_could_not_read) {
