@@ -105,7 +105,7 @@ index_t panels_of_task(index_t rows, index_t panels, index_t bytes, int threads)
 }
 
 #if TAPER_TILES_X86
-// Blocks as they lie, in strips of a few columns.
+// Blocks of integers as they lie, in strips of a few columns.
 void multiply_blocks(Context& context, const BlockLinear& g, const RoundedRows& x,
                      const BlockMatrix& w, const Maybe<View<const float>>& bias, float* out) {
   constexpr index_t width = BlockRows::width, most_rows = BlockRows::most_rows;
