@@ -64,7 +64,9 @@ float put_half(std::byte* block, int at, float value) {
 /// `value / unit`, rounded, in [lowest, highest].
 int integer_of(float value, float unit, int lowest, int highest) {
   if (unit == 0) return 0;
-  return std::clamp(static_cast<int>(std::nearbyint(value / unit)), lowest, highest);
+  const float quotient = std::nearbyint(value / unit);  // it may be no int
+  return static_cast<int>(
+      std::clamp(quotient, static_cast<float>(lowest), static_cast<float>(highest)));
 }
 
 // ---- scales ----

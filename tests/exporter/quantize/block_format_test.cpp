@@ -96,6 +96,23 @@ TEST_P(block_format, holds_zeros_and_large_numbers) {
   }
 }
 
+/// Beyond what f16 holds, the largest scale and the outermost integers are taken.
+TEST(block_formats, with_a_zero_point_hold_the_nearest_to_numbers_beyond_their_range) {
+  constexpr float largest_step = 65024;  // an f16 whose lowest four bits are zero
+  for (const auto& [name, highest] : {std::pair("q2_z", 12.0f), std::pair("q3_z", 14.0f)}) {
+    SCOPED_TRACE(name);
+    const BlockFormat& f = *find_format(name);
+    for (const Fit how : {Fit::range, Fit::mse})
+      for (const auto& [number, steps] : {std::pair(1e30f, highest), std::pair(-1e30f, -15.0f)}) {
+        const std::vector<float> w(static_cast<size_t>(f.elements), number);
+        std::vector<std::byte> block(static_cast<size_t>(f.bytes));
+        fit_block(f, how, w, {}, block.data());
+        round_block(f, w, block.data());
+        for (const float x : decoded_as(f, block)) EXPECT_EQ(x, steps * largest_step);
+      }
+  }
+}
+
 double error_of(std::span<const float> got, std::span<const float> want) {
   double sum = 0;
   for (size_t i = 0; i < want.size(); ++i)
