@@ -69,7 +69,7 @@ struct Quantization::Parts {
   std::optional<AccuracyGoal> goal;
   std::optional<ProgramMeter> meter;  ///< of the goal
   ExportOptions exported;             ///< how the program is written
-  std::string data_warning;           ///< about the calibration data; "": there is none
+  std::string data_warning;           ///< about the data; "": there is none
   quantize::PruneReport prune_report;
   quantize::Report report;
   std::ostringstream static_report, search_report, static_page;
@@ -126,13 +126,22 @@ struct Quantization::Parts {
 
   // ---- --target-accuracy
 
-  ProgramMeter meter_for(const std::vector<ir::Graph*>& graphs, Stages& stages) const {
+  ProgramMeter meter_for(const std::vector<ir::Graph*>& graphs, Stages& stages) {
     const std::string& data = choice.evaluate.empty() ? choice.calibrate : choice.evaluate;
     const ir::Graph& graph = *graphs.front();
     quantize::TestData tests;
     if (!data.empty())
       tests = read_test_data(data, inputs_of(graph), data_options(graph), goal->metric);
+    warn_of_one_class(data, tests.labels);
     return {*goal, std::move(tests), graphs, exported, shown_as("measuring the model", stages)};
+  }
+
+  /// A model that always gives this class would be right.
+  void warn_of_one_class(const std::string& data, const std::vector<int64_t>& labels) {
+    if (labels.size() < 2 || std::ranges::any_of(labels, [&](int64_t l) { return l != labels[0]; }))
+      return;
+    data_warning = "warning: all " + io::counted(static_cast<int64_t>(labels.size()), "label") +
+                   " of " + data + " are the same class, so top-1 says little";
   }
 
   quantize::Target target_of(Stages& stages) {

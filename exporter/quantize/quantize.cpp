@@ -19,6 +19,7 @@
 #include "taper/exporter/quantize/float8.h"
 #include "taper/exporter/quantize/prune_layers.h"
 #include "taper/exporter/quantize/readers.h"
+#include "taper/exporter/quantize/rounded_weights.h"
 
 namespace taper::quantize {
 namespace {
@@ -173,10 +174,15 @@ class Quantizer {
     if (weights_.empty())
       throw ExportError("the model has no weights of products or look-ups to quantize");
     calibrate();
+    begin_sequence();
     for (size_t i = 0; i < weights_.size(); ++i) {
-      show("quantizing " + weights_[i].constant->path, static_cast<int64_t>(i));
-      look_at(weights_[i]);
+      const Weight& w = weights_[i];
+      show("quantizing " + w.constant->path, static_cast<int64_t>(i));
+      if (is_sequential(w)) learn_again(w);
+      look_at(w);
+      if (has_sequence_) round_in_place(w);
     }
+    rounded_.restore();
     require_results();
     for (const Weight& w : weights_) edit(w, decisions_.at(key_of(w)));
     passes::PassContext context;
@@ -203,8 +209,7 @@ class Quantizer {
     std::vector<const ir::Constant*> filters;
     for (const Weight& w : weights_)
       if (w.graph == first_ && w.obstacle.empty() && !w.is_widened)
-        for (const Reader& r : w.readers)
-          if (!r.is_look_up) inputs.push_back(input_of(r));
+        for (const ProductInput& i : inputs_of(w)) inputs.push_back(i);
     leave_large_stacks(inputs);
     for (const Weight& w : weights_)
       if (w.graph == first_ && w.is_widened) filters.push_back(w.constant);
@@ -245,19 +250,55 @@ class Quantizer {
       for (const auto& [i, parts] : hessians_) options_.cache->hessians[cache_key(i)] = parts;
   }
 
+  /// Whether a weight learns from inputs that other weights gave when they were rounded.
+  bool is_sequential(const Weight& w) const {
+    if (w.graph != first_ || !w.obstacle.empty()) return false;
+    const Rule* rule = rule_for(recipe_, w);
+    return rule != nullptr && rule->scheme.sequential;
+  }
+  void begin_sequence() {
+    has_sequence_ =
+        std::ranges::any_of(weights_, [&](const Weight& w) { return is_sequential(w); });
+    if (!has_sequence_) return;
+    if (options_.samples.count == 0)
+      throw ExportError("recipe " + recipe_.name + ": \"sequential\" needs calibration data");
+    sort_by_uses(*first_, weights_);
+  }
+  /// Runs the data through the graph as it is rounded so far. Weights with the same input lie
+  /// behind the same others, and so each input is learned of once.
+  void learn_again(const Weight& w) {
+    if (rounded_.empty()) return;
+    std::vector<ProductInput> inputs;
+    for (const ProductInput& i : inputs_of(w))
+      if (hessians_.contains(i) && learned_again_.insert(i).second) inputs.push_back(i);
+    if (inputs.empty()) return;
+    Hessians again = w.is_widened
+                         ? hessians_of_convolutions(*first_, options_.samples, {w.constant})
+                         : run_samples(*first_, options_.samples, inputs, {});
+    for (auto& [input, parts] : again) hessians_[input] = std::move(parts);
+  }
+  /// Until all weights are decided about.
+  void round_in_place(const Weight& w) {
+    const auto blocks = decisions_.at(key_of(w)).payload;
+    if (w.graph == first_ && w.obstacle.empty() && blocks != nullptr) rounded_.put(w, *blocks);
+  }
+
+  /// What is learned of for a weight.
+  static std::vector<ProductInput> inputs_of(const Weight& w) {
+    if (w.is_widened) return {weight_of(*w.constant)};
+    std::vector<ProductInput> inputs;
+    for (const Reader& r : w.readers)
+      if (!r.is_look_up) inputs.push_back(input_of(r));
+    return inputs;
+  }
+
   using SharedHessians = std::vector<std::shared_ptr<const Hessian>>;
   /// For each matrix of a weight, the Hessian of all products with it; nullptr if no data reach
   /// them. Empty if no data reach any.
   SharedHessians hessians_of(const Weight& w, int64_t depth) const {
     std::vector<std::shared_ptr<Hessian>> sums(
         static_cast<size_t>(std::max<int64_t>(w.matrices, 1)));
-    std::vector<ProductInput> learned_of;
-    if (w.is_widened)
-      learned_of.push_back(weight_of(*w.constant));
-    else
-      for (const Reader& r : w.readers)
-        if (!r.is_look_up) learned_of.push_back(input_of(r));
-    for (const ProductInput& i : learned_of) {
+    for (const ProductInput& i : inputs_of(w)) {
       const auto found = hessians_.find(i);
       if (found == hessians_.end()) continue;
       for (size_t m = 0; m < sums.size(); ++m) add(*found->second[m], depth, sums[m]);
@@ -375,7 +416,8 @@ class Quantizer {
       if (w.matrices > 0) q.payload = as_stack(*q.payload, w.matrices);
       return q;
     };
-    if (options_.cache == nullptr) return compute();
+    // what a sequential weight becomes depends on others
+    if (options_.cache == nullptr || decision.rule->scheme.sequential) return compute();
     const auto [elements, is_transposed] = key_of(w);
     const Cache::Key key = {elements, is_transposed, layout, method, decision.depth};
     auto found = options_.cache->weights.find(key);
@@ -440,6 +482,9 @@ class Quantizer {
   std::vector<Weight> weights_;
   Hessians hessians_;
   int64_t calibrated_ = 0;
+  bool has_sequence_ = false;  ///< some weights are sequential
+  RoundedWeights rounded_;
+  std::set<ProductInput> learned_again_;
   std::map<Key, Decision> decisions_;
   std::set<const Rule*> used_;
   Report report_;

@@ -106,8 +106,8 @@ class RuleReader {
     Scheme scheme;
     if (value.is_string()) return add_weights(scheme, value), scheme;
     require_keys(value,
-                 {"weights", "method", "activations", "awq", "widen", "observer", "correct-bias",
-                  "weight-bits", "equalize", "smooth"},
+                 {"weights", "method", "activations", "awq", "sequential", "widen", "observer",
+                  "correct-bias", "weight-bits", "equalize", "smooth"},
                  "a scheme");
     if (!value.contains("weights")) fail("the scheme has no \"weights\"");
     const json& weights = value.at("weights");
@@ -120,6 +120,7 @@ class RuleReader {
     if (value.contains("activations"))
       scheme.activations = word(value.at("activations"), "activations", activation_words);
     if (value.contains("awq")) scheme.awq = flag(value, "awq");
+    if (value.contains("sequential")) scheme.sequential = flag(value, "sequential");
     if (value.contains("widen")) scheme.widen = flag(value, "widen");
     add_static(scheme, value);
     require_fitting(scheme);
@@ -181,6 +182,8 @@ class RuleReader {
                      : "int8-channel weights need int8-static activations");
     if (scheme.awq && scheme.weights != Scheme::Weights::blocks)
       fail("\"awq\" is for weights in blocks");
+    if (scheme.sequential && scheme.weights != Scheme::Weights::blocks)
+      fail("\"sequential\" is for weights in blocks");
     if (scheme.widen && scheme.weights != Scheme::Weights::blocks)
       fail("\"widen\" is for weights in blocks");
     for (const Layout layout : scheme.layouts)

@@ -43,6 +43,8 @@ struct Scheme {
   Method method = Method::best;
   Activations activations = Activations::as_exported;
   bool awq = false;  ///< of blocks: channels are scaled first (awq.h)
+  /// Of blocks: a layer learns from the inputs that it gets when the layers before it are rounded.
+  bool sequential = false;
   /// Of blocks: weights that no kernel reads in blocks, such as those of convolutions, become f32
   /// in each call.
   bool widen = false;

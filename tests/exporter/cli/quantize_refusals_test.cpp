@@ -159,6 +159,8 @@ TEST_F(absurd_input, makes_no_scheme) {
                            "{\"weights\": \"int4\", \"awq\": \"yes\"}",
                            "{\"weights\": \"float\", \"awq\": true}",
                            "{\"weights\": \"f8_e4m3fn\", \"awq\": true}",
+                           "{\"weights\": \"int4\", \"sequential\": 1}",
+                           "{\"weights\": \"float\", \"sequential\": true}",
                            "{\"weights\": \"int4\", \"widen\": 1}",
                            "{\"weights\": \"float\", \"widen\": true}",
                            "{\"weights\": \"f8_e4m3fn\", \"widen\": true}",
@@ -184,7 +186,7 @@ TEST_F(absurd_input, makes_no_scheme) {
         "[{\"match\": \"*\", \"scheme\": {\"weights\": \"int8-channel\", \"activations\": "
         "\"int8-static\", " +
         std::string(option) + "}}]");
-  EXPECT_EQ(inputs_, 71);
+  EXPECT_EQ(inputs_, 73);
 }
 
 TEST_F(absurd_input, makes_no_rules_that_fit_nothing) {
@@ -308,7 +310,14 @@ TEST_F(absurd_input, is_no_goal_and_no_option) {
     expect_refusal(std::string(name) + " " + value,
                    {lenet_, "--recipe", "int4-g32", "--calibrate", digits(), name, value});
   expect_refusal("sensitivity of blocks", {lenet_, "--recipe", "int4-g32", "--sensitivity"});
-  EXPECT_EQ(inputs_, 42);
+  io::SafeTensors one_class;
+  one_class.tensors["x"] = io::read_npy(images("x.npy", {.1f, .7f, .3f}));
+  one_class.tensors["labels"] = io::Array::of<int64_t>({4}, std::vector<int64_t>(4, 7));
+  const std::string sevens = tests::scratch_file("sevens.safetensors").string();
+  io::write_safetensors(sevens, one_class);
+  expect_warning("one class", {lenet_, "--recipe", "int4-g32", "--target-accuracy", "top-1 >= 0",
+                               "--evaluate", sevens});
+  EXPECT_EQ(inputs_, 43);
 }
 
 TEST_F(absurd_input, prunes_nothing) {
@@ -388,6 +397,33 @@ TEST_F(absurd_input, may_be_weights_that_are_no_numbers) {
     expect_refusal(name, {folder.string(), "--recipe", "int8-weights"});
   }
   EXPECT_GT(tried, 5);
+}
+
+/// Their scales are zero in every format. The report counts the rows.
+TEST_F(absurd_input, may_be_weights_of_zeros) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "hf_tiny/qwen2");
+  const std::filesystem::path folder = tests::scratch_file("zeros");
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(model / "config.json", folder / "config.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  io::SafeTensors zeros = io::read_safetensors(model / "model.safetensors");
+  const std::string name = "model.layers.0.mlp.down_proj.weight";
+  zeros.tensors[name] = zeros.at(name).clone();
+  std::memset(zeros.tensors[name].bytes.get(), 0, zeros.at(name).size_bytes());
+  io::write_safetensors(folder / "model.safetensors", zeros);
+  std::vector<std::string> recipes = {"int8-weights", "int8-dynamic", "int4-g32", "int3-g32",
+                                      "int2-g32",     "8da4w",        "mixed"};
+  for (const char* format :
+       {"q5_0", "q5_1", "nf4", "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8_e4m3", "mxfp8_e5m2"})
+    recipes.push_back(scratch(std::string(format) + ".json",
+                              R"([{"match": "*", "scheme": ")" + std::string(format) + "\"}]"));
+  for (const std::string& recipe : recipes) {
+    SCOPED_TRACE(recipe);
+    const Outcome o = quantize({folder.string(), "--recipe", recipe});
+    EXPECT_EQ(o.code, success) << o.err;
+    EXPECT_THAT(o.out, testing::HasSubstr("rows of zeros"));
+    EXPECT_THAT(o.out, testing::Not(testing::HasSubstr("nan")));
+  }
 }
 
 TEST_F(absurd_input, may_be_worth_a_note) {

@@ -68,6 +68,9 @@ class StoryTables : public Stories {
       for (const std::string method : {"mse", "gptq"})
         add("awq, " + format + " " + method,
             of_scheme(scheme_of(format, method, R"(, "awq": true)"), true));
+    for (const std::string format : {"q4_1", "q4_0", "q3_z", "q2_z"})
+      add("sequential, " + format + " gptq",
+          of_scheme(scheme_of(format, "gptq", R"(, "sequential": true)"), true));
     add("f8_e4m3fn", of_scheme(R"("f8_e4m3fn")"));
     for (const std::string format : {"q4_0", "q3_z", "q2_z"}) add_trained(format);
     print_bars();

@@ -52,6 +52,20 @@ TEST_F(perplexity, of_methods_with_data) {
   EXPECT_LE(of_method("q2_z", "gptq"), bar("int2 GPTQ asym g32, sequential") * noise);
 }
 
+/// The bars for 3 and 4 bits are above those of layers that learn apart.
+TEST_F(perplexity, of_layers_that_learn_behind_rounded_ones) {
+  const auto of_sequence = [&](const char* format) {
+    return of_scheme(
+        R"({"weights": ")" + std::string(format) + R"(", "method": "gptq", "sequential": true})",
+        true);
+  };
+  EXPECT_LE(of_sequence("q4_1"), bar("int4 GPTQ asym g32, sequential") * noise);
+  EXPECT_LE(of_sequence("q3_z"), bar("int3 GPTQ asym g32, sequential") * noise);
+  const double two_bits = of_sequence("q2_z");
+  EXPECT_LE(two_bits, bar("int2 GPTQ asym g32, sequential") * noise);
+  EXPECT_LT(two_bits, of_method("q2_z", "gptq"));
+}
+
 TEST_F(perplexity, of_products_that_round_their_input) {
   EXPECT_LE(of_scheme(R"({"weights": "int8", "activations": "int8-dynamic"})", false, false),
             bar("int8 dynamic (W8A8)") * noise);

@@ -377,6 +377,92 @@ TEST(quantize, learns_from_calibration_data) {
   EXPECT_THAT(refusal(model, gptq), HasSubstr("weight w: the method gptq needs calibration data"));
 }
 
+/// Layers that follow each other.
+struct Chain {
+  std::vector<std::shared_ptr<const ir::Payload>> weights;  ///< in the order of their uses
+  std::vector<bool> is_transposed;                          ///< stored so
+  std::string nodes;
+  std::vector<eager::Tensor> inputs;
+
+  /// The list of constants begins with the last one.
+  std::unique_ptr<ir::Graph> graph() const {
+    Model m;
+    for (size_t i = weights.size(); i-- > 0;) m.add("w" + std::to_string(i), weights[i]);
+    m.nodes = nodes;
+    return m.graph();
+  }
+  /// The blocks of each weight.
+  std::vector<std::shared_ptr<const ir::Payload>> quantized(const std::string& more) const {
+    const std::unique_ptr<ir::Graph> g = graph();
+    Options options;
+    options.samples = Examples({inputs});
+    quantize({g.get()},
+             recipe_of(R"({"weights": "q3_z", "method": "gptq", "widen": true)" + more + "}"),
+             options);
+    std::vector<std::shared_ptr<const ir::Payload>> blocks(weights.size());
+    for (const ir::Constant& c : g->constants())
+      if (c.payload->layout == Layout::q3_z)
+        blocks.at(static_cast<size_t>(c.path.at(1) - '0')) = c.payload;
+    return blocks;
+  }
+  /// Puts the numbers of blocks in the place of a weight.
+  void round(size_t i, const std::shared_ptr<const ir::Payload>& blocks) {
+    const std::vector<int64_t> sizes = weights[i]->sizes;
+    int64_t depth = 1;
+    for (size_t d = 1; d < sizes.size(); ++d) depth *= sizes[d];
+    if (sizes.size() == 3) depth = sizes[is_transposed[i] ? 1 : 2];
+    if (sizes.size() == 2) depth = sizes[is_transposed[i] ? 0 : 1];
+    eager::Tensor t = ir::tensor_of(blocks).slice(-1, 0, depth).contiguous();
+    if (is_transposed[i]) t = t.transpose(-2, -1).contiguous();
+    weights[i] = ir::payload_of(t.reshape({sizes.begin(), sizes.end()}));
+  }
+};
+
+std::vector<std::byte> bytes_of(const ir::Payload& p) {
+  return {p.bytes.get(), p.bytes.get() + p.size_bytes};
+}
+
+/// Each weight is what it becomes in a model whose other weights were rounded by hand.
+TEST(quantize, learns_behind_weights_that_are_rounded_if_the_recipe_says_so) {
+  const Chain products{
+      {random_payload({40, 64}, 1), random_payload({40, 48}, 2), random_payload({8, 48}, 3)},
+      {false, true, false},
+      "input \"x\" = %x: f32[16, 64]\n%a: f32[16, 40] = linear(%x, %w0, none)\n"
+      "%b: f32[16, 48] = mm(%a, %w1)\n%y: f32[16, 8] = linear(%b, %w2, none)\n"
+      "output \"y\" = %y\n",
+      {random_tensor({16, 64}, 4)}};
+  const Chain stack{
+      {random_payload({40, 64}, 1), random_payload({3, 40, 48}, 2), random_payload({8, 48}, 3)},
+      {false, true, false},
+      "input \"x\" = %x: f32[16, 64]\ninput \"ends\" = %ends: i32[3]\n"
+      "%a: f32[16, 40] = linear(%x, %w0, none)\n"
+      "%b: f32[16, 48] = _grouped_mm(%a, %w1, %ends, none, none)\n"
+      "%y: f32[16, 8] = linear(%b, %w2, none)\noutput \"y\" = %y\n",
+      {random_tensor({16, 64}, 4), eager::Tensor::from(std::vector<int32_t>{5, 9, 16}, {3})}};
+  const std::string same = ", none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)\n";
+  const Chain convolutions{{random_payload({6, 3, 3, 3}, 1), random_payload({4, 6, 3, 3}, 2)},
+                           {false, false},
+                           "input \"x\" = %x: f32[2, 3, 9, 9]\n"
+                           "%a: f32[2, 6, 9, 9] = convolution(%x, %w0" +
+                               same + "%y: f32[2, 4, 9, 9] = convolution(%a, %w1" + same +
+                               "output \"y\" = %y\n",
+                           {random_tensor({2, 3, 9, 9}, 4)}};
+  for (const Chain& chain : {products, stack, convolutions}) {
+    const auto in_turn = chain.quantized(R"(, "sequential": true)"), apart = chain.quantized("");
+    Chain by_hand = chain;
+    for (size_t i = 0; i < chain.weights.size(); ++i) {
+      SCOPED_TRACE(chain.nodes + "weight " + std::to_string(i));
+      ASSERT_NE(in_turn[i], nullptr);
+      EXPECT_EQ(bytes_of(*in_turn[i]), bytes_of(*by_hand.quantized("")[i]));
+      EXPECT_EQ(bytes_of(*in_turn[i]) == bytes_of(*apart[i]), i == 0);
+      by_hand.round(i, in_turn[i]);
+    }
+  }
+  EXPECT_THAT(
+      refusal(linear_model(20, 64), recipe_of(R"({"weights": "q4_0", "sequential": true})")),
+      HasSubstr("\"sequential\" needs calibration data"));
+}
+
 /// Of a weight that was pruned: every other element is zero.
 TEST(quantize, keeps_zeros_where_the_format_has_one) {
   const auto whole = random_payload({8, 40}, 1);

@@ -62,6 +62,7 @@ TEST(recipe, says_how_a_model_is_prepared) {
           .rules[0]
           .scheme;
   EXPECT_TRUE(blocks.awq);
+  EXPECT_FALSE(blocks.sequential);
   const auto integers = static_recipe(parse_recipe(
       R"([{"match": "*", "scheme": {"weights": "int8-channel", "activations": "int8-static",
                                     "equalize": true, "smooth": 0.25, "weight-bits": 4}}])",
@@ -79,6 +80,8 @@ TEST(recipe, says_how_a_model_is_prepared) {
   EXPECT_THAT(of_static("\"weight-bits\": 1"), HasSubstr("\"weight-bits\" must be 2 to 8"));
   EXPECT_THAT(of_static("\"equalize\": 1"), HasSubstr("\"equalize\" must be true or false"));
   EXPECT_THAT(of_static("\"awq\": true"), HasSubstr("\"awq\" is for weights in blocks"));
+  EXPECT_THAT(of_static("\"sequential\": true"),
+              HasSubstr("\"sequential\" is for weights in blocks"));
   EXPECT_THAT(refusal(R"([{"match": "*", "scheme": {"weights": "int4", "smooth": 0.5}}])"),
               HasSubstr("\"smooth\" is for int8-static activations"));
 }
