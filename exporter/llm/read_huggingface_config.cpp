@@ -168,8 +168,9 @@ void check(const Config& c) {
     require(size >= 0 && size < most, "a size of experts is out of range");
   require(c.window >= 0 && c.window < most, "sliding_window is out of range");
   if (c.heads == 0) return;
-  require(c.heads > 0 && c.heads < most && c.head_dim > 0 && c.head_dim < most,
-          "the number or size of heads is out of range");
+  require(c.heads > 0 && c.heads < most && c.head_dim > 0 && c.head_dim <= most_head_features,
+          std::to_string(c.heads) + " heads of " + std::to_string(c.head_dim) +
+              " features are out of range; a head can have " + std::to_string(most_head_features));
   require(c.kv_heads > 0 && c.heads % c.kv_heads == 0,
           std::to_string(c.kv_heads) + " heads of keys do not divide " + std::to_string(c.heads));
   require(c.rotary.dims <= c.head_dim, "the rotary embedding turns more features than a head has");

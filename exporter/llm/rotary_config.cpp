@@ -73,6 +73,9 @@ Rotary make_rotary(const RotaryScaling& s, int64_t dims, bool interleaved) {
   if (dims < 2 || dims % 2 != 0)
     throw ExportError("rotary embedding: " + std::to_string(dims) +
                       " features; an even number is needed");
+  if (dims > most_head_features)
+    throw ExportError("rotary embedding: " + std::to_string(dims) + " features; a head can have " +
+                      std::to_string(most_head_features));
   const bool needs_context = s.type == "llama3" || s.type == "yarn" || s.type == "longrope";
   if (needs_context && s.original_context <= 0)
     throw ExportError("rotary embedding " + s.type +

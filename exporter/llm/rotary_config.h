@@ -34,6 +34,9 @@ struct RotaryScaling {
   std::vector<double> short_factor, long_factor;  ///< longrope
 };
 
+/// Tables for a head are computed before its weights are read. So a head has a largest size.
+inline constexpr int64_t most_head_features = 16384;
+
 /// The formulas are those of the papers: linear interpolation (S. Chen and others,
 /// arXiv:2306.15595), YaRN (B. Peng and others, arXiv:2309.00071), LongRoPE (Y. Ding and others,
 /// arXiv:2402.13753); llama3: Meta's reference code. "dynamic" changes nothing up to the context

@@ -5,6 +5,8 @@
 #include "taper/exporter/importers/huggingface/folder.h"
 #include "taper/exporter/llm/read_config.h"
 #include "taper/tests/support/data.h"
+#include "taper/tests/support/peak_memory.h"
+#include "taper/tests/support/throw_message.h"
 
 namespace taper::llm {
 namespace {
@@ -48,6 +50,17 @@ TEST(language_model_config, refuses_families_that_are_unknown) {
   EXPECT_THAT(
       refusal(with("model_type", "zebra")),
       testing::AllOf(HasSubstr("\"zebra\" are not supported"), HasSubstr("these are: llama, ")));
+}
+
+// Before weights are read, tables are made for each feature of a head.
+TEST(language_model_config, takes_no_memory_for_heads_that_are_too_large) {
+  const size_t before = tests::peak_memory();
+  EXPECT_EQ(refusal(with("head_dim", 1000000000)),
+            "config: 4 heads of 1000000000 features are out of range; a head can have 16384");
+  EXPECT_THAT(refusal(with("hidden_size", 1000000000)), HasSubstr("4 heads of 250000000 features"));
+  EXPECT_EXPORT_ERROR((void)make_rotary({}, 1000000000, false),
+                      "rotary embedding: 1000000000 features; a head can have 16384");
+  EXPECT_LT(tests::peak_memory() - before, size_t{16} << 20);
 }
 
 TEST(language_model_config, names_keys_that_are_missing_or_wrong) {
