@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <regex>
 
 #include "../../support/data.h"
+#include "../../support/peak_memory.h"
 #include "json.h"
 #include "tokens.h"
 
@@ -151,18 +153,20 @@ TEST(gbnf, refuses_rules_that_lead_nowhere) {
 }
 
 TEST(gbnf, refuses_what_would_take_too_much_memory_or_time) {
+  const std::string long_text = "root ::= \"" + std::string(64 << 20, 'a') + "\"";
+  const size_t before = tests::peak_memory();
   EXPECT_THAT(refusal("root ::= \"a\"{1000001}"), StartsWith("line 1: a repetition of more than"));
   EXPECT_THAT(refusal("root ::= ((\"a\"{1000}){1000}){1000}"), HasSubstr("parts when all"));
   EXPECT_THAT(refusal("root ::= ((\"\"{1000000}){1000000}){1000000}"),
               HasSubstr("repetitions are too many"));
   EXPECT_THAT(refusal("root ::= " + std::string(100000, '(')), HasSubstr("groups are one inside"));
-  EXPECT_THAT(refusal("root ::= \"" + std::string(64 << 20, 'a') + "\""),
-              StartsWith("the grammar has 67108875 bytes"));
+  EXPECT_THAT(refusal(long_text), StartsWith("the grammar has 67108875 bytes"));
   std::string chain = "root ::= r0\n";
   for (int i = 0; i < 50000; ++i) {
     chain += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " \"a\"?\n";
   }
   EXPECT_THAT(refusal(chain + "r50000 ::= r0"), HasSubstr("begins with itself"));
+  EXPECT_LT(tests::peak_memory() - before, size_t{512} << 20);
 }
 
 TEST(gbnf, accepts_json_and_nothing_else_through_the_tokens_of_many_tokenizers) {
@@ -235,19 +239,24 @@ TEST(grammar_matcher, finds_a_mask_of_a_large_vocabulary_in_microseconds) {
   const std::string text =
       R"({"name": "Ada", "list": [1, 2.5, {"a": null}], "text": "some words \n and more"})";
   using Clock = std::chrono::steady_clock;
-  double slowest = 0;
+  std::vector<double> times;  // of each mask in the last round
   for (int round = 0; round < 3; ++round) {
     matcher.reset();
-    slowest = 0;
+    times.clear();
     for (const char c : text) {
       const auto start = Clock::now();
       static_cast<void>(matcher.allowed());
       ASSERT_TRUE(matcher.accept(std::string_view(&c, 1)));
-      slowest = std::max(slowest, std::chrono::duration<double>(Clock::now() - start).count());
+      times.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     }
   }
-  RecordProperty("slowest_mask_us", std::to_string(slowest * 1e6));
-  EXPECT_LT(slowest, 5e-3);  // 50 us are the aim; other programs may run beside the test
+  std::sort(times.begin(), times.end());
+  const double median = times[times.size() / 2], slowest = times.back();
+  RecordProperty("median_us", std::to_string(median * 1e6));
+  RecordProperty("slowest_us", std::to_string(slowest * 1e6));
+  EXPECT_LT(median, 50e-6);
+  // other programs may run beside the test
+  EXPECT_LT(slowest, 5e-3);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <random>
 #include <regex>
 
+#include "../../support/peak_memory.h"
 #include "json.h"
 #include "taper/runtime/extension/llm/grammar.h"
 #include "tokens.h"
@@ -323,10 +324,13 @@ TEST(json_schema, refuses_what_would_take_too_much_memory_or_time) {
                                    "b":{"not":{"$ref":"#/$defs/a"}}},"$ref":"#/$defs/a"})"),
               HasSubstr("refers to itself"));
   std::string nested;
-  for (int i = 0; i < (64 << 20) / 10; ++i) nested += "{\"items\":";
+  nested.reserve(size_t{64} << 20);
+  for (int i = 0; i < (64 << 20) / 9; ++i) nested += "{\"items\":";
+  const size_t before = tests::peak_memory();
   EXPECT_THAT(refusal(nested), HasSubstr("4194304 are the most"));
   EXPECT_THAT(refusal(nested.substr(0, 1 << 20)), HasSubstr("256 values one inside"));
   EXPECT_THAT(refusal(std::string(4 << 20, '[')), HasSubstr("256 values one inside"));
+  EXPECT_LT(tests::peak_memory() - before, size_t{32} << 20);
   Json doubled;
   for (int i = 0; i < 40; ++i) {
     const Json next = {{"$ref", "#/$defs/" + std::to_string(i + 1)}};
