@@ -31,8 +31,11 @@ inline LanguageModel family(const char* name, int64_t rows, int64_t context = 60
   return loaded(folder_of(name), rows, context);
 }
 
-inline LanguageModel stories() {
-  return load_text_model(tests::test_data("../../examples/stories/stories260K.gguf").string());
+inline LanguageModel stories(CacheType cache = CacheType::f32) {
+  TextModelOptions options;
+  options.cache_type = cache;
+  return load_text_model(tests::test_data("../../examples/stories/stories260K.gguf").string(),
+                         options);
 }
 
 inline Ids prompt(int which, int64_t length) {
