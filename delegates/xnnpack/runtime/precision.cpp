@@ -1,5 +1,7 @@
 #include "taper/delegates/xnnpack/runtime/precision.h"
 
+#include "taper/delegates/xnnpack/runtime/part.h"
+
 namespace taper::delegates::xnnpack {
 namespace {
 

@@ -1,8 +1,10 @@
 // Parts of f32 that the library can compute in f16.
 #pragma once
-#include "taper/delegates/xnnpack/runtime/part.h"
+#include <cstdint>
 
 namespace taper::delegates::xnnpack {
+
+class Part;
 
 /// What parts of f32 compute in. Their operands and results are f32 with both.
 enum class Precision : uint8_t { f32, f16 };
