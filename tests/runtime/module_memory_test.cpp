@@ -1,10 +1,10 @@
 #include <gmock/gmock.h>
-#include <sys/resource.h>
 
 #include <fstream>
 
 #include "programs.h"
 #include "taper/runtime/extension/module/module.h"
+#include "taper/tests/support/peak_memory.h"
 #include "taper/tests/support/sanitizers.h"
 #include "test_kernels.h"
 #include "written.h"
@@ -59,17 +59,6 @@ TEST(module, refuses_what_surely_needs_more_memory_than_the_machine_has) {
 }
 #endif
 
-/// The most memory that this process ever had, in bytes.
-size_t peak_memory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-#ifdef __APPLE__
-  return static_cast<size_t>(usage.ru_maxrss);
-#else
-  return static_cast<size_t>(usage.ru_maxrss) * 1024;
-#endif
-}
-
 // A bound costs address space: memory is that of the sizes which are run.
 TEST(module, pays_for_the_batch_it_runs_and_not_for_the_largest) {
 #ifdef TAPER_THREAD_SANITIZER
@@ -79,13 +68,13 @@ TEST(module, pays_for_the_batch_it_runs_and_not_for_the_largest) {
     ProgramFile p = sums_program();
     p.methods[0].symbols[0] = {1, largest, 0, 0, SymbolSource::input_extent, NumberType::i64};
     const std::string path = written(p.bytes());
-    const size_t before = peak_memory();
+    const size_t before = tests::peak_memory();
     Module model = Module::load(path, kernels).value();
     const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
     std::vector<float> y(2);
     ASSERT_EQ(model.forward({{x.data(), {2, 4}}}, {y}), Error::ok) << model.message();
     EXPECT_THAT(y, ElementsAre(30, 78));
-    EXPECT_LT(peak_memory() - before, size_t{16} << 20) << "of a region of 2 GiB and more";
+    EXPECT_LT(tests::peak_memory() - before, size_t{16} << 20) << "of a region of 2 GiB and more";
   }
 }
 
