@@ -47,10 +47,16 @@ ProgramFile::ProgramFile(std::filesystem::path path, std::vector<std::byte> byte
     if (loaded.error() == Error::invalid_program) text += "; export it again";
     throw ExportError(text);
   }
-  program_.emplace(std::move(loaded).value());
   std::string damage;
-  if (verify(*program_, damage) != Error::ok) throw ExportError(path_.string() + ": " + damage);
+  if (verify(loaded.value(), damage) != Error::ok) {
+    static_cast<void>(loaded.value().close());
+    throw ExportError(path_.string() + ": " + damage);
+  }
+  program_.emplace(std::move(loaded).value());
 }
+
+// Backends unload their parts. No session was opened, and no device has work.
+ProgramFile::~ProgramFile() { static_cast<void>(program_->close()); }
 
 std::string ProgramFile::verify_outside(const std::string& folder) const {
   ModuleOptions options;

@@ -27,6 +27,7 @@ class ProgramFile {
               CpuFeatures cpu = eager::cpu());
   ProgramFile(const ProgramFile&) = delete;
   ProgramFile& operator=(const ProgramFile&) = delete;
+  ~ProgramFile();
 
   const std::filesystem::path& path() const { return path_; }
   const std::vector<std::byte>& bytes() const { return bytes_; }
