@@ -23,7 +23,7 @@ sources=(
   "trixie pthreadpool 4cc3cbd933b28131d2a34edc54f76af9fb41bc490af5eae1a5bd3cd07ea90708 pthreadpool 1"
   "trixie fxdiv 7953482badaf4cb34026c3487c257b8e4ab2df061c019bd6fabbbc12ad52c44b fxdiv 1"
 )
-stamp=$(printf '%s\n' "${sources[@]}" "$target 2" | sha256sum | cut -d' ' -f1)
+stamp=$(printf '%s\n' "${sources[@]}" "$target 3" | sha256sum | cut -d' ' -f1)
 exit_if_up_to_date() {
   if [ -f "$prefix/stamp" ] && [ "$(cat "$prefix/stamp")" = "$stamp" ]; then
     echo "setup_xnnpack: $prefix is up to date"
@@ -82,6 +82,8 @@ download trixie cpuinfo cpuinfo 1 - 2>/dev/null || download sid cpuinfo cpuinfo 
 sed -i 's/\(#define XNN_EXTRA_QUANTIZATION_PARAMS\) 10$/\1 16/' "$work/XNNPACK/include/xnnpack.h"
 grep -q 'XNN_EXTRA_QUANTIZATION_PARAMS 16' "$work/XNNPACK/include/xnnpack.h"
 
+# AVX512-FP16: this version's products store columns 32 to 63 of 64 beside column 0 (src/f16-gemm, src/f16-igemm: `c0 + 1` for `c0 + 32`).
+# Without these kernels such processors compute f16 as all others with AVX2 do.
 cross=()
 if [ "$target" = arm64 ]; then
   cross=(-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc
@@ -93,7 +95,7 @@ fi
 cmake -S "$work/XNNPACK" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
   -DCMAKE_INSTALL_PREFIX="$work/installed" -DCMAKE_INSTALL_LIBDIR=lib -DXNNPACK_LIBRARY_TYPE=static \
   -DXNNPACK_BUILD_ALL_MICROKERNELS=OFF -DXNNPACK_BUILD_TESTS=OFF -DXNNPACK_BUILD_BENCHMARKS=OFF \
-  -DXNNPACK_ENABLE_KLEIDIAI=OFF -DCPUINFO_LIBRARY_TYPE=static -DPTHREADPOOL_LIBRARY_TYPE=static \
+  -DXNNPACK_ENABLE_KLEIDIAI=OFF -DXNNPACK_ENABLE_AVX512FP16=OFF -DCPUINFO_LIBRARY_TYPE=static -DPTHREADPOOL_LIBRARY_TYPE=static \
   -DCPUINFO_SOURCE_DIR="$work/cpuinfo" -DPTHREADPOOL_SOURCE_DIR="$work/pthreadpool" \
   -DFXDIV_SOURCE_DIR="$work/fxdiv" "${cross[@]}" >"$work/cmake.log" || { cat "$work/cmake.log" >&2; exit 1; }
 cmake --build "$work/build"
