@@ -31,7 +31,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def pages():
-    folders = ("*.md", "docs/*.md", "examples/*/README.md", "tests/data/*/README.md")
+    folders = ("*.md", "docs/*.md", "examples/*/README.md", "examples/*/*/README.md",
+               "tests/data/*/README.md")
     return [page for folder in folders for page in sorted(ROOT.glob(folder))]
 
 

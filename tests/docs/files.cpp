@@ -57,7 +57,7 @@ int main(int, char** argv) {
   for (const char* name :
        {"model.pt2", "recorded.safetensors", "sizes.pt2", "assistant.pt2", "adapter.safetensors"})
     fs::copy_file(source / "tests/docs/data" / name, name);
-  fs::copy_file(source / "tests/data/mnist/digit_7.png", "digit.png");
+  fs::copy_file(source / "examples/train_lenet/mnist/digit_7.png", "digit.png");
   fs::copy_file(source / "examples/minimal_firmware/lenet.safetensors", "lenet.safetensors");
 
   manual_seed(1);

@@ -24,8 +24,8 @@ std::vector<float> pixels_of(const Images& images, int64_t example, uint64_t see
 }
 
 TEST(mnist, reads_the_part_that_ships_with_taper) {
-  const Images train = mnist(tests::test_data("mnist/train")),
-               test = mnist(tests::test_data("mnist/t10k"));
+  const Images train = mnist(tests::test_data("../../examples/train_lenet/mnist/train")),
+               test = mnist(tests::test_data("../../examples/train_lenet/mnist/t10k"));
   EXPECT_EQ(train.size(), 20000);
   EXPECT_EQ(test.size(), 10000);
   const int64_t first_labels[] = {7, 2, 1, 0, 4};

@@ -18,7 +18,7 @@ TEST(png, gives_back_pictures_of_1_to_4_channels) {
 
 TEST(png, reads_the_demonstration_digit) {
   if (!has_png()) GTEST_SKIP() << "built without libpng";
-  const Array digit = read_png(tests::test_data("mnist/digit_7.png"));
+  const Array digit = read_png(tests::test_data("../../examples/train_lenet/mnist/digit_7.png"));
   EXPECT_EQ(digit.describe(), "u8 (28, 28, 1)");
 }
 
