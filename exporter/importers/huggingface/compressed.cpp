@@ -1,4 +1,5 @@
-// compressed-tensors, which vLLM's tools write: integers of 4 bits in words, or f8_e4m3fn.
+// compressed-tensors, which vLLM's tools write: integers of 4 bits in words, f8_e4m3fn, or the MX
+// formats.
 #include "taper/exporter/importers/huggingface/integers.h"
 
 namespace taper::huggingface::internal {
@@ -62,9 +63,14 @@ QuantizedWeights take_compressed(const json& quantization, Tensors& tensors) {
       at != quantization.end() && at->is_string() ? at->get<std::string>() : "";
   if (format == "float-quantized" || format == "naive-quantized")
     return take_float8(quantization, tensors);
+  if (format == "mxfp8-quantized" || format == "mxfp6-pack-quantized" ||
+      format == "mxfp4-pack-quantized")
+    return take_compressed_mx(format, tensors);
   if (format != "pack-quantized")
     throw ExportError("config: compressed-tensors of the format \"" + format +
-                      "\" are not read; pack-quantized and float-quantized are");
+                      "\" are not read; pack-quantized, float-quantized, mxfp8-quantized, "
+                      "mxfp6-pack-quantized and mxfp4-pack-quantized are. Take the model before it "
+                      "was quantized, and give a recipe: --recipe int4-g32");
   require_symmetric_nibbles(quantization);
   QuantizedWeights weights;
   for (const std::string& name : names_before(tensors, ".weight_packed")) {

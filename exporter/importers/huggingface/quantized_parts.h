@@ -78,6 +78,8 @@ QuantizedWeights take_float8(const nlohmann::json& quantization, Tensors& tensor
 QuantizedWeights take_gptq(const nlohmann::json& quantization, Tensors& tensors);
 QuantizedWeights take_awq(const nlohmann::json& quantization, Tensors& tensors);
 QuantizedWeights take_bitsandbytes(Tensors& tensors);
+/// `format`: mxfp8-quantized, mxfp6-pack-quantized or mxfp4-pack-quantized.
+QuantizedWeights take_compressed_mx(const std::string& format, Tensors& tensors);
 QuantizedWeights take_compressed(const nlohmann::json& quantization, Tensors& tensors);
 
 }  // namespace taper::huggingface::internal

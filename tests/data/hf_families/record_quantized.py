@@ -16,6 +16,9 @@ import tempfile
 import numpy as np
 import torch
 from bitsandbytes.functional import QuantState, dequantize_4bit, get_4bit_type, int8_vectorwise_dequant
+from compressed_tensors.compressors.mx_utils import decompress_mx_scale
+from compressed_tensors.compressors.mxfp6.helpers import unpack_fp6_from_uint8
+from compressed_tensors.compressors.nvfp4.helpers import unpack_fp4_from_uint8
 from compressed_tensors.compressors.pack_quantized.helpers import unpack_from_int32
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, GptOssConfig, LlamaConfig
@@ -121,6 +124,20 @@ def numbers_of_packed(t, name):
     return q.float() * t[f"{name}_scale"].float().repeat_interleave(32, 1)
 
 
+def mx(bits, unpack, exponent):
+    """Weights of `bits` bits in blocks of 32, whose exponents lie around this one."""
+    def tensors(name, sizes):
+        outputs, inputs = sizes
+        floats = ((f"{name}_packed", [outputs, inputs * bits // 8], 128.0, 128.0, "u8") if bits < 8 else (name, sizes, 0.0, 200.0, "f8"))
+        return [floats, (f"{name}_scale", [outputs, inputs // 32], exponent + 0.5, 1.5, "u8")]
+
+    def numbers(t, name):
+        scales = decompress_mx_scale(t[f"{name}_scale"]).float()
+        w = t[name] if bits == 8 else unpack(t[f"{name}_packed"], scales.shape[0], 32 * scales.shape[1])
+        return w.float() * scales.repeat_interleave(32, 1)
+    return tensors, numbers
+
+
 def nf4(name, sizes):
     blocks = sizes[0] * sizes[1] // 64
     state = {"quant_type": "nf4", "blocksize": 64, "dtype": "float32", "shape": sizes, "nested_blocksize": 256, "nested_dtype": "float32",
@@ -157,6 +174,9 @@ METHODS = {  # the tensors of a weight, its numbers, and what config.json says
     "nf4": (nf4, numbers_of_nf4, {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4",
                                   "bnb_4bit_use_double_quant": True}),
     "bitsandbytes_8_bits": (int8, numbers_of_int8, {"quant_method": "bitsandbytes", "load_in_8bit": True}),
+    "mxfp8_e4m3": (*mx(8, None, 118), {"quant_method": "compressed-tensors", "format": "mxfp8-quantized"}),
+    "mxfp6_e2m3": (*mx(6, unpack_fp6_from_uint8, 123), {"quant_method": "compressed-tensors", "format": "mxfp6-pack-quantized"}),
+    "mxfp4_packed": (*mx(4, unpack_fp4_from_uint8, 123), {"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized"}),
     "packed": (packed, numbers_of_packed, {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": GROUPS}),
 }
 

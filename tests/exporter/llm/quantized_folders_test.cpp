@@ -25,12 +25,19 @@ void PrintTo(const Method& m, std::ostream* out) { *out << m.name; }
 
 /// Offsets of q4_1 are rounded to f16, and so are factors of nf4 and of int8. Logits have a
 /// deviation of 3, so they still tell right from wrong.
-const Method methods[] = {
-    {"mxfp4", Layout::mxfp4},      {"fp8", Layout::dense},
-    {"fp8_rows", Layout::dense},   {"gptq", Layout::q4_0},
-    {"gptq_8_bits", Layout::q8_0}, {"gptq_zeros", Layout::q4_1, 0.05},
-    {"awq", Layout::q4_1, 0.05},   {"packed", Layout::q4_0},
-    {"nf4", Layout::nf4, 0.05},    {"bitsandbytes_8_bits", Layout::q8_0, 0.05}};
+const Method methods[] = {{"mxfp4", Layout::mxfp4},
+                          {"fp8", Layout::dense},
+                          {"fp8_rows", Layout::dense},
+                          {"gptq", Layout::q4_0},
+                          {"gptq_8_bits", Layout::q8_0},
+                          {"gptq_zeros", Layout::q4_1, 0.05},
+                          {"awq", Layout::q4_1, 0.05},
+                          {"packed", Layout::q4_0},
+                          {"mxfp8_e4m3", Layout::mxfp8_e4m3},
+                          {"mxfp6_e2m3", Layout::mxfp6_e2m3},
+                          {"mxfp4_packed", Layout::mxfp4},
+                          {"nf4", Layout::nf4, 0.05},
+                          {"bitsandbytes_8_bits", Layout::q8_0, 0.05}};
 
 class quantized_folder : public testing::TestWithParam<Method> {};
 INSTANTIATE_TEST_SUITE_P(of_other_tools, quantized_folder, testing::ValuesIn(methods),
@@ -169,7 +176,7 @@ TEST(quantized_folders, say_which_methods_are_read) {
   EXPECT_THAT(refusal("gptq", [](json& q, io::SafeTensors&) { q["bits"] = "four"; }),
               HasSubstr("bits must be an integer"));
   EXPECT_THAT(refusal("packed", [](json& q, io::SafeTensors&) { q["format"] = "marlin-24"; }),
-              HasSubstr("the format \"marlin-24\" are not read"));
+              HasSubstr("the format \"marlin-24\" are not read; pack-quantized"));
   const auto set = [](const char* key, const json& value) {
     return
         [=](json& q, io::SafeTensors&) { q["config_groups"]["group_0"]["weights"][key] = value; };
@@ -221,6 +228,16 @@ TEST(quantized_folders, name_weights_whose_parts_do_not_fit) {
   EXPECT_THAT(
       refusal("mxfp4", with("model.layers.1.mlp.experts.down_proj_scales", DType::u8, {6, 64, 3})),
       HasSubstr("_blocks are not 16 bytes for each element of _scales"));
+  EXPECT_THAT(refusal("mxfp8_e4m3", without(q + ".weight_scale")),
+              HasSubstr("weight " + q + ": .weight_scale is missing"));
+  EXPECT_THAT(refusal("mxfp8_e4m3", with(q + ".weight_scale", DType::u8, {64, 3})),
+              HasSubstr(q + ": .weight has not 32 bytes, those of 32 elements, for each element"));
+  EXPECT_THAT(refusal("mxfp6_e2m3", with(q + ".weight_packed", DType::u8, {64, 50})),
+              HasSubstr(q + ": .weight_packed has not 24 bytes"));
+  EXPECT_THAT(refusal("mxfp4_packed", with(q + ".weight_scale", DType::f32, {64, 2})),
+              HasSubstr(".weight_scale has 2 dimensions of f32, not 2 of u8"));
+  EXPECT_THAT(refusal("mxfp4_packed", with(q + ".weight_zero_point", DType::u8, {64, 2})),
+              HasSubstr("zero points are not read"));
   EXPECT_THAT(refusal("gptq", with("model.layers.0.odd.qweight", DType::f32, {8, 8})),
               HasSubstr(".qweight has 2 dimensions of f32, not 2 of i32"));
   EXPECT_THAT(refusal("gptq", with(q + ".weight", DType::f32, {64, 64})),
