@@ -1,5 +1,6 @@
-// linear with weights in blocks (taper::block_linear_q8), beside the bandwidth of reading memory,
-// the peak of integers and the f32 product of the same sizes. The weights of a call are not in the
+// linear with weights in blocks, beside the bandwidth of reading memory, the peak of integers and
+// the f32 product of the same sizes: taper::block_linear_q8, which rounds its input, and
+// taper::block_linear. The weights of a call are not in the
 // caches: calls take turns with copies that are larger together. On a machine that does other work
 // as well, compare the best figures.
 #include <benchmark/benchmark.h>
@@ -124,7 +125,13 @@ int main(int argc, char** argv) {
                             {"q8_0", Layout::q8_0_panels}, {"q4_k", Layout::q4_k_panels},
                             {"q6_k", Layout::q6_k_panels}, {"mxfp4", Layout::mxfp4},
                             {"q5_k", Layout::q5_k},        {"q3_k", Layout::q3_k}};
+  const Format float_inputs[] = {{"q4_0", Layout::q4_0_panels},
+                                 {"nf4", Layout::nf4},
+                                 {"mxfp4", Layout::mxfp4},
+                                 {"mxfp6_e2m3", Layout::mxfp6_e2m3},
+                                 {"mxfp8_e4m3", Layout::mxfp8_e4m3}};
   const Kernel &q8 = record(quantized::all, ops::taper_block_linear_q8),
+               &floats = record(quantized::all, ops::taper_block_linear),
                &f32 = record(optimized::all, ops::linear);
   const auto add = [](const std::string& name, const Kernel& kernel, Layout layout) {
     auto* b = benchmark::RegisterBenchmark(name.c_str(), product, kernel, layout);
@@ -133,6 +140,8 @@ int main(int argc, char** argv) {
       for (const int64_t rows : {1, 2, 4, 8, 64, 512}) b->Args({threads, rows, 2048, 2048});
   };
   for (const Format& f : formats) add(std::string(f.name) + "/" + q8.name, q8, f.layout);
+  for (const Format& f : float_inputs)
+    add(std::string(f.name) + "/" + floats.name, floats, f.layout);
   add(std::string("f32/") + f32.name, f32, Layout::panels_of_first);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

@@ -7,6 +7,7 @@
 #include "taper/kernels/quantized/block_tiles.h"
 #include "taper/kernels/quantized/instruction_set.h"
 #include "taper/kernels/quantized/packings.h"
+#include "taper/kernels/quantized/table_rows.h"
 #include "taper/kernels/shapes/blocks.h"
 
 namespace taper::quantized {
@@ -121,19 +122,52 @@ void multiply_few(const BlockTiles::OfFormat& tiles, const BlockLinear& g, View<
   }
 }
 
+#if TAPER_TILES_X86
+constexpr index_t few_table_rows = 16;  // beyond, a decoded strip is used often enough
+
+/// The same for a weight of table levels or small floats.
+template <CpuLevel level>
+void multiply_table_rows(const BlockLinear& g, View<const float> input, const BlockMatrix& w,
+                         const Maybe<View<const float>>& bias, index_t first, index_t count,
+                         float* out) {
+  constexpr index_t width = TableRows::width, most_rows = TableRows::most_rows;
+  float y[most_rows * width];
+  for (index_t column = first; column < first + count; column += width)
+    for (index_t row = 0; row < g.rows; row += most_rows) {
+      const index_t rows = optimized::smaller(most_rows, g.rows - row),
+                    here = optimized::smaller(width, first + count - column);
+      const auto multiply =
+          level == CpuLevel::avx512 ? TableRows::multiply_avx512 : TableRows::multiply_avx2;
+      multiply(w, column, input.data() + row * g.depth, g.depth, rows, y);
+      for (index_t i = 0; i < rows; ++i)
+        for (index_t j = 0; j < here; ++j) {
+          const float sum = y[i * width + j];
+          out[(row + i) * g.columns + column + j] = bias ? sum + bias_of(bias, column + j) : sum;
+        }
+    }
+}
+#endif
+
 template <CpuLevel level>
 Error run(Context& context, const Plan& plan, View<const float> input, View<const float> weight,
           Maybe<View<const float>> bias, View<float> out) {
   const BlockLinear g(input, weight);
   const bool is_dense = weight.layout() == Layout::dense;
   const BlockTiles::OfFormat* const tiles = tiles_of<level>(weight.layout());
-  const bool reads_panels = is_in_block_panels(weight.layout()) && tiles != nullptr && g.rows > 0 &&
-                            g.rows <= few_rows && g.depth > 0;
+  const bool is_empty = g.rows == 0 || g.depth == 0,
+             reads_panels = is_in_block_panels(weight.layout()) && tiles != nullptr && !is_empty &&
+                            g.rows <= few_rows;
   parallel_for_threads(
       context.threads, optimized::ceil_div(g.columns, strip), [&](index_t s, int slot) {
         const index_t first = s * strip, count = optimized::smaller(strip, g.columns - first);
         if (reads_panels)
           return multiply_few(*tiles, g, input, blocks_of(weight), bias, first, count, out.data());
+#if TAPER_TILES_X86
+        if (level != CpuLevel::portable && TableRows::takes(weight.layout()) && !is_empty &&
+            g.rows <= few_table_rows)
+          return multiply_table_rows<level>(g, input, blocks_of(weight), bias, first, count,
+                                            out.data());
+#endif
         std::byte* memory = static_cast<std::byte*>(context.scratch) + slot * plan.bytes_of_slot;
         optimized::Gemm p = product(g, tiles != nullptr);
         p.n = count;

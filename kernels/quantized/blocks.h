@@ -100,6 +100,10 @@ inline float from_bits(uint32_t bits) {
 }
 /// Half of 2^(e - 127): the levels of e2m1 are twice their value.
 inline float half_power(uint32_t e) { return from_bits(e < 2 ? 0x00200000u << e : (e - 1) << 23); }
+/// 2^(e - 127), and NaN for the highest e. 2^-127 is a subnormal number.
+inline float power_of_two(uint32_t e) {
+  return from_bits(e == 0 ? 0x00400000u : e == 255 ? 0x7fc00000u : e << 23);
+}
 
 inline void set_scales(Unit& to, float scale, float offset = 0) {
   to.scale[0] = to.scale[1] = scale, to.offset[0] = to.offset[1] = offset;

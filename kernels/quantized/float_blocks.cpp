@@ -15,12 +15,6 @@ void nf4(const std::byte* block, int unit, FloatUnit& to) {
   to.scale = half_at(block, 0);
 }
 
-// 2^(e - 127), and NaN for the highest e. 2^-127 is a subnormal number.
-float power_of_two(uint32_t e) {
-  const uint32_t bits = e == 0 ? 0x00400000u : e == 255 ? 0x7fc00000u : e << 23;
-  return taper::internal::float_of_bits(bits);
-}
-
 // Four bits of each element as in q4_0. Eight bytes hold the two high bits: byte k of elements k,
 // k + 8, k + 16 and k + 24.
 template <class Float>

@@ -184,6 +184,60 @@ TEST(block_linear, has_the_bits_of_linear_on_the_elements) {
   }
 }
 
+/// Blocks with all bytes, negative numbers and NaN among them. `set_scale` writes the scale of a
+/// block.
+template <class F>
+void expect_bits_of_linear(Layout layout, const F& set_scale) {
+  constexpr index_t columns = 37, depth = 320;  // a sum of 256, and one of 64
+  const BlockSize block = block_of(layout);
+  std::vector<std::byte> blocks(
+      static_cast<size_t>(columns * depth / block.elements * block.bytes));
+  std::mt19937 engine(3);
+  for (std::byte& b : blocks) b = static_cast<std::byte>(engine());
+  for (size_t i = 0; i < blocks.size(); i += static_cast<size_t>(block.bytes))
+    set_scale(&blocks[i], engine());
+  const Shape shape = Shape::dense(std::vector<index_t>{columns, depth});
+  const TensorRef weight{blocks.data(), &shape, DType::f32, layout};
+  Array dense({columns, depth});
+  for (index_t r = 0; r < columns; ++r) BlockMatrix(weight).row(r, dense.data() + r * depth);
+  for (const index_t rows : {1, 2, 3, 4, 5}) {
+    const Array x = Array::random({rows, depth}, 5);
+    for (const Kernel* k : tests::kernels_of(all, ops::taper_block_linear)) {
+      SCOPED_TRACE(::testing::Message() << k->name << ", layout " << static_cast<int>(layout));
+      Array want({rows, columns}), y({rows, columns});
+      tests::call(*k, {slot(x), slot(dense), tests::absent(), slot(want)});
+      tests::call(*k, {slot(x), slot(&weight), tests::absent(), slot(y)});
+      for (index_t i = 0; i < y.numel(); ++i) {
+        ASSERT_EQ(std::isnan(y[i]), std::isnan(want[i])) << i;
+        ASSERT_TRUE(std::isnan(y[i]) || y[i] == want[i]) << i;
+      }
+    }
+  }
+}
+
+TEST(block_linear, has_the_bits_of_linear_on_all_levels_and_small_floats) {
+  // near 1; and one block of 200 has the least scale, the greatest one, or NaN
+  const auto exponent = [](std::byte* block, uint32_t random) {
+    constexpr int rare[] = {0, 1, 254, 255};
+    block[0] = static_cast<std::byte>(random % 200 < 4 ? rare[random % 200] : 120 + random % 12);
+  };
+  for (const Layout layout : {Layout::mxfp4, Layout::mxfp6_e2m3, Layout::mxfp6_e3m2,
+                              Layout::mxfp8_e4m3, Layout::mxfp8_e5m2})
+    expect_bits_of_linear(layout, exponent);
+  expect_bits_of_linear(Layout::nf4, [](std::byte* block, uint32_t random) {
+    block[1] = static_cast<std::byte>(0x20 + random % 0x20);  // of f16, from 2^-7 to 1.99
+  });
+}
+TEST(block_linear, has_the_bits_of_linear_on_finite_small_floats) {
+  // without the NaN and infinities, of which most sums of 320 random floats of 8 bits have one
+  for (const Layout layout : {Layout::mxfp8_e4m3, Layout::mxfp8_e5m2})
+    expect_bits_of_linear(layout, [](std::byte* block, uint32_t random) {
+      block[0] = static_cast<std::byte>(120 + random % 12);
+      for (int k = 1; k <= 32; ++k)
+        if ((block[k] & std::byte{0x7c}) == std::byte{0x7c}) block[k] &= std::byte{0x83};
+    });
+}
+
 TEST(block_embedding, looks_up_rows_and_refuses_others) {
   for (const Layout layout : all_layouts) {
     const Weights w(layout, 20, 256);
