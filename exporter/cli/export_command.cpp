@@ -211,12 +211,17 @@ void require_no_options_of_models(const ExportArguments& options) {
 
 /// Throws if a written file would overwrite a file that is read, or another written file.
 void require_files_of_their_own(const ExportArguments& options) {
+  std::vector<std::string> inputs = options.files;
+  for (const std::string& data :
+       {options.quantize.recipe, options.quantize.calibrate, options.quantize.evaluate})
+    for (const std::string& file : {data, data.substr(0, data.find_last_of(':'))})
+      if (!file.empty()) inputs.push_back(file);  // a tensor of a file may be named behind it
   std::set<std::filesystem::path> files;
-  for (const std::string& file :
-       {options.output, options.weights, options.kernels, options.array, options.header}) {
+  for (const std::string& file : {options.output, options.weights, options.kernels, options.array,
+                                  options.header, options.quantize.report}) {
     if (file.empty()) continue;
     std::error_code none;
-    for (const std::string& input : options.files)
+    for (const std::string& input : inputs)
       if (std::filesystem::equivalent(input, file, none))
         throw UsageError(file, "this is an input file; write to another file");
     if (!files.insert(in_canonical_folder(file)).second)

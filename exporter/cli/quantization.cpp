@@ -165,18 +165,32 @@ struct Quantization::Parts {
     integers->options = std::move(found.options);
   }
 
-  /// Throws if all floating elements of the examples are the same number.
+  /// Throws if all floating elements of the examples are the same number; without floats, if all
+  /// elements of each input are.
   void require_variety(const quantize::Examples& examples) const {
     std::optional<float> first;
-    for (size_t i = 0; i < examples.count; ++i)
-      for (const eager::Tensor& input : examples.at(i)) {
-        if (input.dtype() != DType::f32) continue;
-        for (const float x : input.contiguous().to_vector<float>()) {
-          if (first && x != *first) return;
-          first = x;
+    std::vector<std::optional<double>> of_input;  // its first integer
+    bool has_integers = false, integers_vary = false;
+    for (size_t i = 0; i < examples.count; ++i) {
+      const std::vector<eager::Tensor> example = examples.at(i);
+      of_input.resize(example.size());
+      for (size_t k = 0; k < example.size(); ++k) {
+        const eager::Tensor input = example[k].contiguous();
+        if (input.dtype() == DType::f32) {
+          for (const float x : input.to_vector<float>()) {
+            if (first && x != *first) return;
+            first = x;
+          }
+        } else if (!integers_vary && input.numel().value() > 0) {
+          const std::vector<double> values = input.to(DType::f64).to_vector<double>();
+          if (of_input[k]) has_integers = true;  // more than one example
+          if (!of_input[k]) of_input[k] = values[0];
+          has_integers |= values.size() > 1;
+          integers_vary = std::ranges::any_of(values, [&](double x) { return x != *of_input[k]; });
         }
       }
-    if (first)
+    }
+    if (first || (has_integers && !integers_vary))
       throw ExportError(choice.calibrate +
                         ": all elements are the same number, which teaches nothing; give data like "
                         "those that the model will get");
@@ -220,7 +234,7 @@ struct Quantization::Parts {
     if (graphs.size() != 1)
       throw ExportError("recipe " + recipe->name + ": static activations are for one method");
     ir::Graph& graph = *graphs.front();
-    const quantize::Examples examples = examples_for(graph);
+    const quantize::Examples examples = varied_examples_for(graph);
     prepare(graph, examples, stages);
     const quantize::Ranges ranges =
         quantize::calibrate(graph, examples, integers->options, shown_as("calibrating", stages));
@@ -239,6 +253,10 @@ struct Quantization::Parts {
       for (const std::string& w : *warnings) facts.push_back("warning: " + w);
     facts.push_back(recipe->name + ": calibrated with " +
                     io::counted(static_cast<int64_t>(examples.count), "call"));
+    if (integers->options.weight_bits < 4)
+      facts.push_back("warning: weights of " + std::to_string(integers->options.weight_bits) +
+                      " bits that were not trained for it harm most models; measure it with "
+                      "--target-accuracy or --sensitivity");
     for (const std::string& fact : facts) static_report << "  " << io::printable(fact) << '\n';
     if (!choice.report.empty())
       write_static_html(static_page, title(), facts, ranges, *sensitivity, result.decisions);
@@ -267,10 +285,10 @@ struct Quantization::Parts {
 };
 
 void add_quantize_options(Command& command, QuantizeChoice& choice) {
-  command.option(
-      "--recipe RECIPE", choice.recipe,
-      "Quantizes: int8, int8-weights, int8-dynamic, fp8, int4-g32, 8da4w, mixed, or a file; "
-      "kv-int8 and kv-int4 quantize the caches of a language model");
+  const std::string recipes = "Quantizes: " + io::joined(quantize::recipe_names()) +
+                              ", or a file; kv-int8 and kv-int4 quantize the caches of a language "
+                              "model";
+  command.option("--recipe RECIPE", choice.recipe, recipes.c_str());
   command.option("--calibrate DATA", choice.calibrate,
                  "Inputs that the recipe learns from: a .safetensors or .npy file, a folder of "
                  "pictures, or a .txt file for a language model");

@@ -141,7 +141,9 @@ std::string check_goal(const std::string& text) {
   const size_t at = std::max(text.rfind(">=") + 1, text.rfind("<=") + 1);
   const std::string name = at == 0 ? "" : trimmed(text.substr(0, at - 1));
   const auto bound = at == 0 ? std::nullopt : number_of<double>(trimmed(text.substr(at + 1)));
-  if (name.empty() || !bound || !std::isfinite(*bound))
+  const std::string first = name.substr(0, name.find_first_of(" \t<>="));
+  const bool is_more = quantize::find_metric(first) && first != name;  // "cosine >= 0.9 >= 0.8"
+  if (name.empty() || is_more || !bound || !std::isfinite(*bound))
     return "\"" + text +
            "\" is no goal; examples: \"top-1 >= 0.98\", \"perplexity <= 6.2\", \"cosine >= "
            "0.999\", "

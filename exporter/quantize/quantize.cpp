@@ -385,6 +385,8 @@ class Quantizer {
       const Quantized q = quantized(w, decision);
       decision.payload = q.payload;
       report.measure = q.measure, report.zero_rows = q.zero_rows;
+      const SharedHessians hessians = hessians_of(w, decision.depth);
+      if (learns(q.method) && w.matrices == 0 && !hessians.empty()) little_data_.add(*hessians[0]);
       if (q.unreached > 0)
         report_.notes.push_back("the data reach no row of " + std::to_string(q.unreached) + " of " +
                                 io::counted(w.matrices, "expert") + " of " + w.constant->path);
@@ -467,6 +469,8 @@ class Quantizer {
       if (w.is_quantized() && w.measure.sqnr_db() < least_db)
         report_.notes.push_back("warning: little is left of " + w.path + " in " + w.scheme +
                                 "; give it another scheme");
+    note_harm();
+    note_little_data();
     for (const WeightReport& w : report_.weights)
       if (const std::string note = note_on_zeros(w); w.is_quantized() && !note.empty())
         report_.notes.push_back(note);
@@ -476,12 +480,44 @@ class Quantizer {
         report_.notes.push_back("the rule for \"" + rule.match + "\" decided about no weight");
   }
 
+  /// Two bits leave about 10 dB, and three bits 15.
+  void note_harm() {
+    constexpr double little = 12;
+    const auto quantized = std::ranges::count_if(report_.weights, &WeightReport::is_quantized);
+    const auto harmed = std::ranges::count_if(report_.weights, [&](const WeightReport& w) {
+      return w.is_quantized() && w.measure.harm_db() < little;
+    });
+    if (harmed > 0)
+      report_.notes.push_back("warning: " + std::to_string(harmed) + " of " +
+                              io::counted(quantized, "weight") +
+                              " kept less than 12 dB, which harms most models; measure this one "
+                              "with --target-accuracy, give data, or take more bits");
+  }
+
+  /// Elements that outnumber the rows of the data fit these rows alone, which the table shows as
+  /// few errors.
+  void note_little_data() {
+    if (little_data_.count > 0)
+      report_.notes.push_back("warning: " + io::counted(little_data_.count, "weight") +
+                              " learned from fewer rows than a row has elements, such as " +
+                              io::counted(little_data_.rows, "row") + " for " +
+                              std::to_string(little_data_.depth) + "; give more data");
+  }
+
   const Recipe& recipe_;
   const Options& options_;
   ir::Graph* first_ = nullptr;
   std::vector<Weight> weights_;
   Hessians hessians_;
   int64_t calibrated_ = 0;
+  /// Weights that learned from few rows, and the one with the fewest.
+  struct LittleData {
+    int64_t count = 0, rows = 0, depth = 0;
+    void add(const Hessian& h) {
+      if (h.inputs >= h.depth) return;
+      if (count++ == 0 || h.inputs < rows) rows = h.inputs, depth = h.depth;
+    }
+  } little_data_;
   bool has_sequence_ = false;  ///< some weights are sequential
   RoundedWeights rounded_;
   std::set<ProductInput> learned_again_;

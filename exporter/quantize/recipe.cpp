@@ -203,8 +203,13 @@ class RuleReader {
 
 Recipe parse_recipe(std::string_view text, const std::string& name) {
   json rules;
+  constexpr int deepest = 8;  // a list, a rule, a scheme, a list of weights; copies recurse
+  const auto require_shallow = [&](int depth, json::parse_event_t, const json&) {
+    if (depth > deepest) throw ExportError(name + ": it is nested more deeply than a recipe is");
+    return true;
+  };
   try {
-    rules = json::parse(text);
+    rules = json::parse(text, require_shallow);
   } catch (const json::exception& e) {
     throw ExportError(name + ": it is no JSON: " + io::printable(e.what()));
   }

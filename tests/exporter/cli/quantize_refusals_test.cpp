@@ -115,7 +115,14 @@ TEST_F(absurd_input, makes_no_recipe) {
   expect_recipe_refused(std::string(1000, '\0'));
   for (const char* match : {"null", "3", "[]", "{}", "\"\"", "true", "[\"*\"]"})
     expect_recipe_refused("[{\"match\": " + std::string(match) + ", \"scheme\": \"int4\"}]");
-  EXPECT_EQ(inputs_, 39);
+  // proper JSON, too deep for a copy
+  constexpr size_t deep = 100000;
+  std::string schemes;
+  for (size_t i = 0; i < deep; ++i) schemes += "{\"weights\": ";
+  expect_recipe_refused("[{\"match\": \"*\", \"scheme\": " + schemes + "3" +
+                        std::string(deep, '}') + "}]");
+  expect_recipe_refused(std::string(deep, '[') + std::string(deep, ']'));
+  EXPECT_EQ(inputs_, 41);
 }
 
 TEST_F(absurd_input, makes_no_scheme) {
@@ -186,7 +193,16 @@ TEST_F(absurd_input, makes_no_scheme) {
         "[{\"match\": \"*\", \"scheme\": {\"weights\": \"int8-channel\", \"activations\": "
         "\"int8-static\", " +
         std::string(option) + "}}]");
-  EXPECT_EQ(inputs_, 73);
+  for (const char* format :
+       {"nf4", "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8_e4m3", "mxfp8_e5m2"}) {
+    const std::string head =
+        "[{\"match\": \"*\", \"scheme\": {\"weights\": \"" + std::string(format) + "\", ";
+    expect_recipe_refused(head + "\"method\": \"hqq\"}}]");
+    expect_recipe_refused(head + "\"method\": \"gptq\", \"sequential\": \"yes\"}}]");
+    if (std::string(format) != "mxfp4")  // its levels are integers
+      expect_recipe_refused(head + "\"activations\": \"int8-dynamic\"}}]");
+  }
+  EXPECT_EQ(inputs_, 90);
 }
 
 TEST_F(absurd_input, makes_no_rules_that_fit_nothing) {
@@ -272,6 +288,9 @@ TEST_F(absurd_input, is_no_goal_and_no_option) {
                            "top-1 => 0.9",
                            "top-1 = 0.9",
                            "top-5 >",
+                           "cosine >= 0.9 >= 0.8",
+                           "cosine > 0.9 >= 0.8",
+                           "top-1 0.9 >= 0.8",
                            "top-1 <= 0.9",
                            "perplexity >= 5",
                            "perplexity <= 5",
@@ -317,7 +336,85 @@ TEST_F(absurd_input, is_no_goal_and_no_option) {
   io::write_safetensors(sevens, one_class);
   expect_warning("one class", {lenet_, "--recipe", "int4-g32", "--target-accuracy", "top-1 >= 0",
                                "--evaluate", sevens});
-  EXPECT_EQ(inputs_, 43);
+  EXPECT_EQ(inputs_, 46);
+}
+
+/// Tokens, as a language model has them.
+TEST_F(absurd_input, teaches_nothing_as_tokens) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "pt2/stories260k.pt2");
+  const auto tokens = [](const std::string& name, const std::vector<int64_t>& ids) {
+    io::SafeTensors file;
+    const auto count = static_cast<int64_t>(ids.size());
+    file.tensors["input_ids"] = io::Array::of<int64_t>({1, count}, ids);
+    const std::string path = tests::scratch_file(name + ".safetensors").string();
+    io::write_safetensors(path, file);
+    return path;
+  };
+  const std::string files[] = {tokens("same", std::vector<int64_t>(64, 5)),
+                               tokens("one", {3}),
+                               tokens("none", {}),
+                               tokens("beyond", std::vector<int64_t>(64, 512)),
+                               tokens("negative", std::vector<int64_t>(64, -1)),
+                               tokens("huge", {1, 2, INT64_MAX}),
+                               tokens("long", std::vector<int64_t>(257, 1))};
+  for (const char* recipe : {"int8", "int8-weights", "int3-g32", "int2-g32", "8da4w", "mixed"})
+    for (const std::string& file : files)
+      expect_refusal(recipe + (" " + file),
+                     {model.string(), "--recipe", recipe, "--calibrate", file});
+  EXPECT_EQ(inputs_, 42);
+}
+
+TEST_F(absurd_input, would_overwrite_its_files) {
+  const auto refused = [&](const std::string& output, const std::vector<std::string>& arguments) {
+    std::vector<std::string> all = {"quantize", lenet_, "-o", output};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    std::ostringstream out, err;
+    EXPECT_NE(run(all, out, err), success) << out.str();
+    return err.str();
+  };
+  const std::string page = tests::scratch_file("page.html").string(),
+                    recipe = scratch("own.json", R"([{"match": "*", "scheme": "int4"}])"),
+                    data = scratch("own.safetensors", content(digits()));
+  EXPECT_THAT(refused(page, {"--recipe", "int4-g32", "--report", page}),
+              testing::HasSubstr("two outputs have this name"));
+  EXPECT_THAT(refused(recipe, {"--recipe", recipe}), testing::HasSubstr("this is an input file"));
+  for (const std::string& given : {data, data + ":x"}) {
+    EXPECT_THAT(refused(data, {"--recipe", "int4-g32", "--calibrate", given}),
+                testing::HasSubstr("this is an input file"));
+    EXPECT_THAT(refused(data, {"--recipe", "int4-g32", "--target-accuracy", "cosine >= 0.9",
+                               "--evaluate", given}),
+                testing::HasSubstr("this is an input file"));
+  }
+  EXPECT_EQ(content(data), content(digits()));
+}
+
+TEST_F(absurd_input, may_leave_little_of_a_model) {
+  expect_warning("two bits", {lenet_, "--recipe", "int2-g32"});
+  expect_warning("two bits and data", {lenet_, "--recipe", "int2-g32", "--calibrate", digits()});
+  const std::string static_bits =
+      scratch("bits.json", R"([{"match": "*", "scheme": {"weights": "int8-channel",
+                        "activations": "int8-static", "weight-bits": 2}}])");
+  expect_warning("two bits in int8", {lenet_, "--recipe", static_bits, "--calibrate", digits()});
+}
+
+/// In a language model whose experts are stacked.
+TEST_F(absurd_input, may_be_experts_that_are_no_numbers) {
+  TAPER_GOLDEN_DATA_OR_SKIP(model, "hf_tiny/mixtral");
+  const std::filesystem::path folder = tests::scratch_file("bad_experts");
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(model / "config.json", folder / "config.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  io::SafeTensors bad = io::read_safetensors(model / "model.safetensors");
+  for (auto& [name, array] : bad.tensors) {
+    if (name.find("experts") == std::string::npos || array.dtype != DType::bf16) continue;
+    array = array.clone();
+    const uint16_t no_number = 0x7fc0;
+    std::memcpy(array.bytes.get() + 2 * array.sizes.back(), &no_number, 2);
+    break;
+  }
+  io::write_safetensors(folder / "model.safetensors", bad);
+  for (const char* recipe : {"int8-weights", "int4-g32", "int3-g32", "int2-g32", "8da4w", "mixed"})
+    expect_refusal(recipe, {folder.string(), "--recipe", recipe});
 }
 
 TEST_F(absurd_input, prunes_nothing) {

@@ -287,9 +287,9 @@ TEST(quantize, keeps_zeros_where_the_format_has_one) {
   Model model;
   model.add("w", ir::Payload::from(elements, {8, 40})).add("b", random_payload({8}, 2));
   model.nodes =
-      "input \"x\" = %x: f32[3, 40]\n%y: f32[3, 8] = linear(%x, %w, %b)\noutput \"y\" = %y\n";
+      "input \"x\" = %x: f32[64, 40]\n%y: f32[64, 8] = linear(%x, %w, %b)\noutput \"y\" = %y\n";
   Options options;
-  options.samples = Examples({{random_tensor({3, 40}, 4)}});
+  options.samples = Examples({{random_tensor({64, 40}, 4)}});
   const auto report_of = [&](const std::string& scheme) {
     const std::unique_ptr<ir::Graph> graph = model.graph();
     return quantize({graph.get()}, recipe_of(scheme), options);
