@@ -7,13 +7,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "taper/benchmarks/byte_peaks.h"
+#include "taper/benchmarks/kernel_calls.h"
 #include "taper/exporter/roofline/roofline.h"
 #include "taper/kernels/optimized/optimized.h"
 #include "taper/kernels/quantized/panels.h"
@@ -21,37 +20,12 @@
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
 
 using namespace taper;
+using benchmarks::buffer, benchmarks::Buffer, benchmarks::record, benchmarks::seconds,
+    benchmarks::slot;
 
 namespace {
 
 constexpr size_t beyond_caches = size_t{128} << 20;
-
-using Buffer = std::unique_ptr<std::byte, decltype(&std::free)>;
-Buffer buffer(size_t bytes) {
-  bytes = (bytes + 127) / 64 * 64;
-  Buffer b(static_cast<std::byte*>(std::aligned_alloc(64, bytes)), &std::free);
-  std::fill_n(b.get(), bytes, std::byte{0x11});  // small numbers in every format
-  return b;
-}
-
-Slot slot(const TensorRef* t) {
-  Slot s{};
-  s.tensor = t, s.kind = Kind::tensor, s.present = t != nullptr;
-  return s;
-}
-
-/// The record that a loader would take on this machine.
-const Kernel& record(KernelSet set, const Operator& op) {
-  for (const Kernel* k : set)
-    if (k->op == &op && cpu_features().has(k->needs) &&
-        (k->expected[0].dtypes & one(DType::f32)) != 0)
-      return *k;
-  std::abort();
-}
-
-double seconds(const std::chrono::steady_clock::time_point& start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 void product(benchmark::State& state, const Kernel& kernel, Layout layout) {
   const int threads = static_cast<int>(state.range(0));
