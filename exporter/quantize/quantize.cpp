@@ -491,7 +491,9 @@ class Quantizer {
       report_.notes.push_back("warning: " + std::to_string(harmed) + " of " +
                               io::counted(quantized, "weight") +
                               " kept less than 12 dB, which harms most models; measure this one "
-                              "with --target-accuracy, give data, or take more bits");
+                              "with --target-accuracy, " +
+                              (calibrated_ > 0 ? "train it" : "give data") +
+                              ", or take more bits");
   }
 
   /// Elements that outnumber the rows of the data fit these rows alone, which the table shows as

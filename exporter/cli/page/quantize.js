@@ -23,7 +23,11 @@ function drawNext() {
     lines.push(["p", "These weights make " + (100 * part).toFixed(0) + " % of the error. Put rules for them first in the recipe:"],
       ["pre", rules.join(",\n")]);
   }
+  if (weights.some((w) => w.harm_db < 12))
+    lines.push(["p", "Some weights kept less than 12 dB. Give them more bits, or train the model with their numbers (docs/quantization.md)."]);
   if (page.samples === 0) lines.push(["p", "Give calibration data (--calibrate), so that GPTQ can make errors cancel each other."]);
+  if (worst.length > 0)
+    lines.push(["p", "Or name a goal: --target-accuracy \"cosine >= 0.999\" finds the weights that need more bits."]);
   if (lines.length === 0) lines.push(["p", "Every weight has eight bits. Fewer bits make the program smaller: --recipe mixed."]);
   showAdvice(lines);
 }

@@ -42,6 +42,7 @@ const columns = [
 // ---- the rest ----
 
 function drawFloats() {
+  if (page.floats.length === 0) return document.getElementById("left").replaceWith("None.");
   document.getElementById("left").replaceChildren(...page.floats.map((f) => {
     const line = document.createElement("li");
     line.textContent = f.node + ": " + f.why;
