@@ -2,6 +2,7 @@
 // xnnpack_parts.cpp makes parts of the bytes.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "taper/delegates/xnnpack/app/backend.h"
@@ -28,9 +29,13 @@ struct Tensor {
     return std::all_of(elements.begin() + static_cast<std::ptrdiff_t>(bytes() / 2), elements.end(),
                        [](uint16_t e) { return e == 0x3f3f; });
   }
-  static size_t size_of(DType d) {
-    if (d == DType::i8 || d == DType::u8) return 1;
-    return d == DType::bf16 ? 2 : 4;
+  static size_t size_of(DType d) { return static_cast<size_t>(taper::size_bytes(d)); }
+  /// Writes integers of the tensor's type, as many as it has.
+  void write(const std::vector<int64_t>& integers) {
+    auto* to = reinterpret_cast<std::byte*>(elements.data());
+    const size_t count = std::min(integers.size(), static_cast<size_t>(shape.numel()));
+    for (size_t i = 0; i < count; ++i)  // the low bytes come first
+      std::memcpy(to + i * size_of(dtype), &integers[i], size_of(dtype));
   }
   static constexpr size_t guard = 64;
   Shape shape;
@@ -92,6 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < sample.inputs.size(); ++i)
     inputs.emplace_back(sample.inputs[i], Part(blob).dtype(static_cast<index_t>(i)));
+  if (Part(blob).is_grouped_product()) inputs[1].write(sample.ends);
   if (!is_small(Part(blob), inputs)) return 0;
   ErrorInfo info;
   Context context{nullptr, 0, nullptr, &info};

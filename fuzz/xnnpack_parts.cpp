@@ -61,7 +61,9 @@ class Maker {
   explicit Maker(Choices& choices) : c_(choices) {}
 
   Sample make() {
-    const int64_t operands = c_.between(1, 2);
+    const uint8_t first = c_.byte();
+    if (first == 254) return make_grouped_product();
+    const int64_t operands = 1 + first % 2;
     for (int64_t i = 0; i < operands; ++i) add_operand();
     const int64_t nodes = c_.between(1, 8);
     for (int64_t tries = 0; tries < 3 * nodes && count(Group::node) < nodes; ++tries) add_node();
@@ -206,6 +208,32 @@ class Maker {
     add(Group::node, result.value_or(from.shape), to);
     nodes_.push_back(std::move(n));
     return true;
+  }
+
+  /// Such a product is alone in its part. Most of its ends ascend within the rows.
+  Sample make_grouped_product() {
+    const index_t rows = size(), inputs = size(), groups = c_.between(1, 4);
+    Node n;
+    n.kind = Kind::grouped_product;
+    n.inputs = {add(Group::operand, shape_of({rows, inputs})),
+                add(Group::operand, shape_of({groups})),
+                add(Group::constant, shape_of({groups, size(), inputs}))};
+    n.numbers = {c_.one_of({int64_t{64}, int64_t{32}})};
+    std::optional<Integers> to;
+    std::optional<Shape> result;
+    if (c_.slips())
+      spoil(n, to);
+    else
+      result = infer(n);
+    add(Group::node, result.value_or(shape_of({rows, inputs})), to);
+    nodes_.push_back(std::move(n));
+    Sample sample = finish();
+    int64_t end = 0;
+    for (index_t g = 0; g < groups; ++g) {
+      end = std::min<int64_t>(end + c_.below(4), rows);
+      sample.ends.push_back(c_.slips() ? extreme() : end);
+    }
+    return sample;
   }
 
   static bool needs_image(Kind kind) {
@@ -451,7 +479,7 @@ class Maker {
     constexpr float reals[] = {0, -1, 1e30f, -1e30f, INFINITY, -INFINITY, NAN, 1e-42f};
     switch (c_.below(9)) {
       case 0:
-        n.kind = static_cast<Kind>(c_.below(19));
+        n.kind = static_cast<Kind>(c_.below(20));
         break;
       case 1:
         n.function = static_cast<Function>(c_.below(40));

@@ -36,6 +36,7 @@ struct Sample {
   std::vector<uint64_t> blob;  ///< in words, so that it is aligned
   size_t bytes = 0;
   std::vector<Shape> inputs;
+  std::vector<int64_t> ends;  ///< what the second operand of a grouped product holds
 };
 
 Sample make_sample(Choices& choices);

@@ -62,6 +62,8 @@ class Delegate {
   /// input. Each computes the result of its last node. A group becomes one `delegate` node before
   /// operators are taken apart. `refuses` gets this node later, and takes it.
   virtual std::vector<Group> groups(ir::Graph&) const { return {}; }
+  /// Whether the node becomes a part of its own, of which no other node is a member.
+  virtual bool stands_alone(const ir::Node&) const { return false; }
   /// Whether a part of these nodes is faster with the backend. The nodes are in order, and views
   /// are among them.
   virtual bool pays(const std::vector<const ir::Node*>& part) const = 0;

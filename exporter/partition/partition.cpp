@@ -170,8 +170,14 @@ PartitionReport partition(ir::Graph& graph, const Delegate& delegate, bool each_
       reason = "more than its first result is used";
     return reason.empty();
   };
+  const auto joins = [&](const ir::Node& node) {
+    return takes(node) && !delegate.stands_alone(node);
+  };
   for (const ir::Node& node : graph.nodes()) report.work += multiply_adds(node);
-  for (const Part& part : find_parts(graph, takes)) {
+  std::vector<Part> parts = find_parts(graph, joins);
+  for (ir::Node& node : graph.nodes())
+    if (delegate.stands_alone(node) && refused.at(&node).empty()) parts.push_back({&node});
+  for (const Part& part : parts) {
     if (!delegate.pays({part.begin(), part.end()})) {
       for (const ir::Node* node : part) refused[node] = "its part is too small to pay";
       continue;

@@ -70,6 +70,10 @@ std::vector<partition::Group> XnnpackDelegate::groups(ir::Graph& graph) const {
   return groups;
 }
 
+bool XnnpackDelegate::stands_alone(const ir::Node& node) const {
+  return node.op == &ops::_grouped_mm;
+}
+
 bool XnnpackDelegate::pays(const std::vector<const ir::Node*>& part) const {
   return std::ranges::any_of(part, [](const ir::Node* n) { return find_row(*n->op)->is_heavy; });
 }

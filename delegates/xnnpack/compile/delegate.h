@@ -22,6 +22,8 @@ class XnnpackDelegate final : public partition::Delegate {
   bool computes_all_results() const override { return false; }
   /// Products whose input is rounded to 8 bits, with what rounds it.
   std::vector<partition::Group> groups(ir::Graph& graph) const override;
+  /// Products of a mixture of experts, whose numbers of rows the library's graphs cannot compute.
+  bool stands_alone(const ir::Node& node) const override;
   /// A part with a convolution or a matrix product pays.
   bool pays(const std::vector<const ir::Node*>& part) const override;
   partition::Compiled compile(const ir::Graph& body) const override;

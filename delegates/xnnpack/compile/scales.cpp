@@ -119,6 +119,8 @@ std::string refuses_types(const Node& node) {
   for (size_t i = 0; i < node.arguments.size() && reason.empty(); ++i)
     for_each_tensor(node.arguments[i], [&](const Value& v) {
       if (v.type.dtype == DType::f32 || (is_integer && v.origin == Value::Origin::constant)) return;
+      if (node.op == &ops::_grouped_mm && &v == ir::Call<ops::_grouped_mm>(node).get<"offs">())
+        return;  // i32 or i64
       const std::optional<Scale> wanted = is_integer ? input_scale(node, i) : moved;
       if (v.type.dtype != DType::i8 || (!is_integer && !moves(*node.op)))
         reason = std::string("a tensor is ") + taper::name_of(v.type.dtype) + ", not f32";

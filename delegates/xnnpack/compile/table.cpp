@@ -78,6 +78,24 @@ void lower_baddbmm(Lowering& out, const Node& node) {
              out.add(Kind::binary, Function::add, {product, out.ref(c.get<"self">())}));
 }
 
+std::string refuses_grouped(const Node& node) {
+  const Call<ops::_grouped_mm> c(node);
+  if (c.get<"self">()->type.rank != 2 || c.get<"mat2">()->type.rank != 3)
+    return "its groups are no ranges of rows";
+  if (!is_constant(c.get<"mat2">())) return "its matrices are no constants";
+  if (is_constant(c.get<"self">()) || is_constant(c.get<"offs">()))
+    return "its rows or their ends are constants";
+  return c.get<"mat2">()->type.sizes[0].value() > most_groups ? "it has more than 4096 groups" : "";
+}
+void lower_grouped(Lowering& out, const Node& node) {
+  const Call<ops::_grouped_mm> c(node);
+  const Value* ends = c.get<"offs">();
+  out.define(node.result(), out.add(Kind::grouped_product, Function::none,
+                                    {out.ref(c.get<"self">()), out.ref(ends),
+                                     out.permuted(c.get<"mat2">(), {0, 2, 1})},
+                                    {ends->type.dtype == DType::i32 ? 32 : 64}));
+}
+
 // ---- softmax ----
 
 std::string refuses_softmax(const Node& node) {
@@ -100,6 +118,7 @@ const Row rows[] = {
     {&ops::mm, nullptr, lower_mm, heavy},
     {&ops::bmm, nullptr, lower_bmm, heavy},
     {&ops::baddbmm, refuses_baddbmm, lower_baddbmm, heavy},
+    {&ops::_grouped_mm, refuses_grouped, lower_grouped, heavy},
     {&ops::_softmax, refuses_softmax, lower_softmax},
 };
 

@@ -235,6 +235,11 @@ void XnnpackBackend::result(const void* memory, index_t i, DType& dtype, Shape& 
 
 Error XnnpackBackend::execute(void* memory, const Slot* arguments, Context& context) {
   Instance& instance = *static_cast<Instance*>(memory);
+  if (GroupedProduct* product = instance.engine->grouped_product()) {
+    const TensorRef &x = *arguments[0].tensor, &ends = *arguments[1].tensor,
+                    &y = *arguments[3].tensor;
+    return product->run(x, ends, y, context);
+  }
   const Part& part = instance.part();
   xnn_external_value* externals = instance.externals();
   for (index_t i = 0; i < instance.external_count(); ++i) {

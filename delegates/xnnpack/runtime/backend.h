@@ -11,8 +11,9 @@ namespace taper::delegates::xnnpack {
 inline constexpr const char* name_of(Precision precision) {
   return precision == Precision::f16 ? "xnnpack-f16" : "xnnpack";
 }
-/// Version 1 has no rounded rows, and version 2 no products of f32 with integers.
-inline constexpr uint32_t blob_version = 3;
+/// Version 1 has no rounded rows, version 2 no products of f32 with integers, and version 3 no
+/// grouped products.
+inline constexpr uint32_t blob_version = 4;
 
 /// The backend. What the library and the backend allocate comes from `memory`, which outlives it.
 /// Threads are those of the session.

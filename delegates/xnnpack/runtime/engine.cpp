@@ -44,6 +44,7 @@ Engine::Engine(PackStore& store, Weights& weights, Workspace& workspace, const T
 
 Engine::~Engine() {
   if (runtime_ != nullptr) (void)xnn_delete_runtime(runtime_);
+  if (grouped_product_ != nullptr) GroupedProduct::destroy(memory_, grouped_product_);
   workspace_.all.remove_engine(workspace_);
 }
 
@@ -51,6 +52,11 @@ Engine::~Engine() {
 bool Engine::build(const Part& part, const Shape* shapes, Precision precision) {
   precision_ = precision;
   packed_.begin(precision);
+  if (part.is_grouped_product()) {
+    grouped_product_ = GroupedProduct::create(memory_, shapes[part.operands()],
+                                              weights_.addresses()[0], packed_.provider(), &pool_);
+    return grouped_product_ != nullptr;
+  }
   const uint32_t flags = (is_timed_ ? XNN_FLAG_BASIC_PROFILING : 0u) |
                          (precision == Precision::f16 ? XNN_FLAG_FORCE_FP16_INFERENCE : 0u);
   xnn_subgraph_t subgraph = nullptr;
@@ -64,7 +70,8 @@ bool Engine::build(const Part& part, const Shape* shapes, Precision precision) {
 }
 
 void Engine::tell(const Part& part, NodeObserver& observer) const {
-  if (is_timed_) tell_node_times(runtime_, part, precision_, memory_, observer);
+  if (is_timed_ && runtime_ != nullptr)
+    tell_node_times(runtime_, part, precision_, memory_, observer);
 }
 
 bool Engine::reshape(const Part& part, const Shape* shapes) {
@@ -76,6 +83,7 @@ bool Engine::reshape(const Part& part, const Shape* shapes) {
 
 bool Engine::take_sizes(const Part& part, const Shape* shapes) {
   if (!weights_.have_sizes(shapes + part.operands())) return false;
+  if (grouped_product_ != nullptr) return true;
   for (index_t i = 0; i < part.operands(); ++i) {
     const Dims dims(shapes[i]);
     if (xnn_reshape_external_value(runtime_, static_cast<uint32_t>(i), dims.count, dims.sizes) !=

@@ -2,6 +2,7 @@
 #pragma once
 #include <xnnpack.h>
 
+#include "taper/delegates/xnnpack/runtime/grouped_product.h"
 #include "taper/delegates/xnnpack/runtime/memory.h"
 #include "taper/delegates/xnnpack/runtime/node_observer.h"
 #include "taper/delegates/xnnpack/runtime/part.h"
@@ -38,6 +39,8 @@ class Engine {
   bool set_addresses(const xnn_external_value* values, index_t count) {
     return xnn_setup_runtime_v2(runtime_, static_cast<size_t>(count), values) == xnn_status_success;
   }
+  /// nullptr: the part is a graph. Otherwise neither `set_addresses` nor `run` is called.
+  GroupedProduct* grouped_product() const { return grouped_product_; }
   bool run() { return xnn_invoke_runtime(runtime_) == xnn_status_success; }
   /// Tells what the last run took, if the engine is timed.
   void tell(const Part& part, NodeObserver& observer) const;
@@ -60,6 +63,7 @@ class Engine {
   Precision precision_ = Precision::f32;
   bool is_broken_ = false;
   xnn_runtime_t runtime_ = nullptr;
+  GroupedProduct* grouped_product_ = nullptr;  // in the place of the runtime
 };
 
 }  // namespace taper::delegates::xnnpack

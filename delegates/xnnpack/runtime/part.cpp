@@ -29,6 +29,8 @@ Inputs inputs_of(blob::Kind kind) {
       return {2, 2, 0};
     case blob::Kind::concatenate:
       return {2, most_inputs, 0};
+    case blob::Kind::grouped_product:
+      return {3, 3, 1};
     default:
       return {1, 1, 0};
   }
@@ -62,6 +64,18 @@ bool is_valid_node(const Part& part, const NodeView& n, uint32_t known) {
   }
   for (const float p : n.parameters)
     if (p != p) return false;
+  return true;
+}
+
+// A grouped product is alone in its part, and takes the inputs in their order.
+bool is_valid_grouped_product(const Part& part) {
+  const NodeView n = part.node(0);
+  return part.nodes() == 1 && part.operands() == 2 && part.constants() == 1 && n.inputs[0] == 0 &&
+         n.inputs[1] == 1 && n.numbers.size() == 1 && (n.numbers[0] == 32 || n.numbers[0] == 64);
+}
+bool are_valid_products(const Part& part) {
+  for (index_t i = 0; i < part.nodes(); ++i)
+    if (part.node(i).kind == blob::Kind::grouped_product) return is_valid_grouped_product(part);
   return true;
 }
 
@@ -226,6 +240,7 @@ bool Part::is_valid(Span<const std::byte> bytes) {
     if (!is_valid_node(part, part.node(i), inputs + static_cast<uint32_t>(i)) ||
         !has_valid_types(part, part.node(i), part.inputs() + i))
       return false;
+  if (!are_valid_products(part)) return false;
   for (index_t i = 0; i < part.results(); ++i) {
     if (part.result(i) < part.inputs() || part.result(i) >= part.values() ||
         is_rounded(part.quantized(part.result(i))))
@@ -255,6 +270,7 @@ const blob::Quantized* Part::quantized(index_t value) const {
 }
 
 DType Part::dtype(index_t value) const {
+  if (value == 1 && is_grouped_product()) return node(0).numbers[0] == 32 ? DType::i32 : DType::i64;
   const blob::Quantized* q = quantized(value);
   if (q == nullptr) return DType::f32;
   switch (q->bits()) {

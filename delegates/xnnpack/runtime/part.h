@@ -12,6 +12,7 @@ inline constexpr index_t most_inputs = 5;
 inline constexpr int64_t most_step = 1 << 15;  ///< of strides, paddings, windows and dilations
 inline constexpr int64_t most_elements = int64_t{1} << 34;  ///< of a tensor
 inline constexpr uint32_t most_nodes = 1u << 13;            ///< of a part
+inline constexpr index_t most_groups = 1 << 12;             ///< of a grouped product
 
 /// The vectors of a node as spans.
 struct NodeView {
@@ -48,6 +49,8 @@ class Part {
   /// nullptr: the value is f32.
   const blob::Quantized* quantized(index_t value) const;
   DType dtype(index_t value) const;
+  /// Whether the part is one grouped product: x, ends, filters.
+  bool is_grouped_product() const { return node(0).kind == blob::Kind::grouped_product; }
   bool is_constant(uint32_t value) const {
     const index_t i = static_cast<index_t>(value);
     return i >= operands() && i < inputs();

@@ -20,6 +20,8 @@ bool has_f16_kernel(const Part& part, const NodeView& n) {
     case blob::Kind::batch_matmul:
       // The library would pack a copy in f16, which has another address for each engine.
       return !part.is_constant(n.inputs[1]);
+    case blob::Kind::grouped_product:
+      return false;  // its operators read f32, and nothing rounds their operands
     case blob::Kind::pad:
       // Zeros around images become a part of the convolution behind them. The library then rounds
       // the operand there, which is too late for a node before the convolution.

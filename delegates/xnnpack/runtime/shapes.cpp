@@ -233,6 +233,16 @@ bool infer_pad(const NodeView& n, const Shape& x, Shape& result) {
   return true;
 }
 
+bool infer_grouped_product(const Shape* const* in, Shape& result) {
+  const Shape &x = *in[0], &ends = *in[1], &filters = *in[2];
+  if (x.rank != 2 || ends.rank != 1 || filters.rank != 3 || filters.sizes[0] > most_groups ||
+      ends.sizes[0] != filters.sizes[0] || x.sizes[1] != filters.sizes[2])
+    return false;
+  result = x;
+  result.sizes[1] = filters.sizes[1];
+  return true;
+}
+
 bool has_parameters(const NodeView& n) {
   switch (n.function) {
     case blob::Function::clamp:
@@ -283,6 +293,8 @@ bool infer_kind(const NodeView& n, const Shape* const* in, Shape& result) {
       return infer_deconvolution(n, in, result);
     case blob::Kind::resize_bilinear:
       return infer_resize(n, x, result);
+    case blob::Kind::grouped_product:
+      return n.numbers.size() == 1 && infer_grouped_product(in, result);
   }
   return false;
 }

@@ -154,6 +154,40 @@ const TestNode rounds{Kind::unary, {0}, {}, {}, Function::convert},
     multiplies{Kind::fully_connected, {4, 1, 3}, {}, {}};
 const TestIntegers weight_of_8_bits{.value = 1, .scales = 2}, rows{.value = 4, .is_rounded = true};
 
+TEST(xnnpack_blob, refuses_grouped_products_of_other_forms) {
+  const TestNode product{Kind::grouped_product, {0, 1, 2}, {64}, {}};
+  const auto is_valid = [](const TestNode& n) { return Blob(2, 1, {n}, {3}).is_valid(); };
+  EXPECT_TRUE(is_valid(product));
+  TestNode wrong = product;
+  wrong.numbers = {16};
+  EXPECT_FALSE(is_valid(wrong)) << "ends of 16 bits";
+  wrong.numbers = {};
+  EXPECT_FALSE(is_valid(wrong)) << "ends of no bits";
+  wrong = product, wrong.inputs = {1, 0, 2};
+  EXPECT_FALSE(is_valid(wrong)) << "operands in another order";
+  wrong.inputs = {0, 1};
+  EXPECT_FALSE(is_valid(wrong)) << "no filters";
+  wrong.inputs = {0, 1, 1};
+  EXPECT_FALSE(is_valid(wrong)) << "filters that are no constant";
+  const TestNode relu{Kind::unary, {3}, {}, {0, 1}, Function::clamp};
+  EXPECT_FALSE(Blob(2, 1, {product, relu}, {4}).is_valid()) << "not alone";
+  EXPECT_FALSE(Blob(3, 1, {product}, {4}).is_valid()) << "an operand too many";
+  EXPECT_FALSE(Blob(2, 1, {product}, {3}, {{1}}).is_valid()) << "ends of 8 bits";
+
+  const auto fits = [&](const std::vector<std::vector<index_t>>& sizes) {
+    const Blob blob(2, 1, {product}, {3});
+    std::vector<Shape> shapes(4);
+    for (size_t i = 0; i < sizes.size(); ++i) shapes[i] = dense(sizes[i]);
+    return Part(blob.bytes()).infer(shapes.data()) < 0;
+  };
+  EXPECT_TRUE(fits({{7, 5}, {3}, {3, 4, 5}}));
+  EXPECT_FALSE(fits({{7, 5}, {2}, {3, 4, 5}})) << "other groups";
+  EXPECT_FALSE(fits({{7, 4}, {3}, {3, 4, 5}})) << "other inputs";
+  EXPECT_FALSE(fits({{7, 5}, {3}, {12, 5}})) << "no matrix for each group";
+  EXPECT_FALSE(fits({{7, 5, 1}, {3}, {3, 4, 5}})) << "no rows";
+  EXPECT_FALSE(fits({{7, 5}, {5000}, {5000, 4, 5}})) << "too many groups";
+}
+
 TEST(xnnpack_blob, refuses_rounded_rows_beside_other_types) {
   const auto is_valid = [](const std::vector<TestNode>& nodes,
                            const std::vector<TestIntegers>& integers) {

@@ -49,6 +49,12 @@ class TakesPairs : public Takes {
   }
 };
 
+class TakesReluAlone : public Takes {
+ public:
+  using Takes::Takes;
+  bool stands_alone(const ir::Node& node) const override { return node.op == &ops::relu; }
+};
+
 /// A graph over %x: f32[3, 4] with these lines.
 std::unique_ptr<ir::Graph> graph_of(const std::string& lines) {
   auto graph = ir::parse("graph f\ninput \"x\" = %x: f32[3, 4]\n" + lines);
@@ -96,6 +102,20 @@ TEST(partition, makes_a_delegate_of_each_node_if_asked_to) {
               ElementsAre("taper::delegate", "unsqueeze", "taper::delegate", "exp"));
   EXPECT_EQ(report.parts, 2);
   EXPECT_EQ(report.delegated, 2);
+}
+
+TEST(partition, gives_a_part_of_its_own_to_a_node_that_stands_alone) {
+  const char* lines =
+      "%a: f32[3, 4] = neg(%x)\n%b: f32[3, 4] = neg(%a)\n%c: f32[3, 4] = relu(%b)\n"
+      "%d: f32[3, 4] = add.Tensor(%c, %a, 1)\n%e: f32[3, 4] = neg(%d)\noutput \"y\" = %e\n";
+  auto graph = graph_of(lines);
+  const PartitionReport report = partitioned(*graph, TakesReluAlone({"relu", "neg", "add.Tensor"}));
+  EXPECT_THAT(operators(*graph),
+              ElementsAre("taper::delegate", "taper::delegate", "taper::delegate"));
+  EXPECT_EQ(report.delegated, 5);
+  graph = graph_of(lines);
+  EXPECT_EQ(partitioned(*graph, TakesReluAlone({"neg", "add.Tensor"})).delegated, 4)
+      << "only if it is taken";
 }
 
 TEST(partition, says_what_part_of_the_multiplications_is_delegated) {
