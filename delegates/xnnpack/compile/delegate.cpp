@@ -53,7 +53,12 @@ DType XnnpackDelegate::rounds_to() const {
 
 void XnnpackDelegate::prepare(ir::Graph& graph) const { number_masks(graph); }
 
-std::string XnnpackDelegate::refuses(const ir::Node& node) const { return refusal(node); }
+std::string XnnpackDelegate::refuses(const ir::Node& node) const {
+  // one such node would keep its whole part in f32
+  const bool has_kernel = node.op != &ops::exp && node.op != &ops::gelu && node.op != &ops::log;
+  if (precision_ == Precision::f16 && !has_kernel) return "the library has no such kernel in f16";
+  return refusal(node);
+}
 
 std::vector<partition::Group> XnnpackDelegate::groups(ir::Graph& graph) const {
   passes::ConstantValues constants(graph);

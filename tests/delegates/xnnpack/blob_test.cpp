@@ -8,6 +8,7 @@
 #include "taper/delegates/xnnpack/app/backend.h"
 #include "taper/delegates/xnnpack/runtime/backend.h"
 #include "taper/delegates/xnnpack/runtime/part.h"
+#include "taper/delegates/xnnpack/runtime/precision.h"
 
 namespace taper::delegates::xnnpack {
 namespace {
@@ -186,6 +187,23 @@ TEST(xnnpack_blob, refuses_grouped_products_of_other_forms) {
   EXPECT_FALSE(fits({{7, 5}, {3}, {12, 5}})) << "no matrix for each group";
   EXPECT_FALSE(fits({{7, 5, 1}, {3}, {3, 4, 5}})) << "no rows";
   EXPECT_FALSE(fits({{7, 5}, {5000}, {5000, 4, 5}})) << "too many groups";
+}
+
+// Older programs have such parts. None may be rounded by half.
+TEST(xnnpack_blob, says_which_parts_fit_f16) {
+  const auto fits = [](const std::vector<TestNode>& nodes,
+                       const std::vector<TestIntegers>& integers) {
+    const auto last = static_cast<uint32_t>(nodes.size());
+    const Blob blob(1, 0, nodes, {last}, integers);
+    EXPECT_TRUE(blob.is_valid());
+    return fits_f16(Part(blob.bytes()));
+  };
+  const TestNode tanh{Kind::unary, {0}, {}, {}, Function::tanh};
+  EXPECT_TRUE(fits({tanh}, {}));
+  for (const Function function : {Function::exp, Function::gelu, Function::log})
+    EXPECT_FALSE(fits({tanh, {Kind::unary, {1}, {}, {}, function}}, {}));
+  const TestNode to_integers{Kind::unary, {0}, {}, {}, Function::convert};
+  EXPECT_FALSE(fits({to_integers}, {{1}}));
 }
 
 TEST(xnnpack_blob, refuses_rounded_rows_beside_other_types) {
