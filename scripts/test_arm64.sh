@@ -11,7 +11,7 @@ host=build/release
 arm=build/arm64
 processors=("$@")
 [ $# -gt 0 ] || processors=(max cortex-a76 cortex-a72)  # all features; dot products, but no i8mm; neither
-programs=(delegates_xnnpack_test kernels_quantized_test quantized_kernels_test integer_operators_test)
+programs=(delegates_xnnpack_test delegates_xnnpack_command_test kernels_quantized_test quantized_kernels_test integer_operators_test)
 # their kernels are the same on every processor
 once=(runtime_test module_test thread_pool_test kernels_functions_test kernels_portable_test kernels_layers_test)
 

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include "delegated.h"
-#include "taper/runtime/extension/llm/adapter_file.h"
 #include "taper/tests/exporter/cli/taper_command.h"
 
 namespace taper::cli {
@@ -41,32 +40,6 @@ TEST(taper_export, refuses_what_xnnpack_cannot_run_if_it_must_run_all) {
   EXPECT_THAT(o.err,
               HasSubstr("\n      model.layers.*.input_layernorm (5 modules): 5 _fused_rms_norm\n"));
   EXPECT_THAT(o.err, HasSubstr("remedy: export without --require"));
-}
-
-TEST(taper_generate, finds_the_slots_of_a_program_with_xnnpack) {
-  delegates::xnnpack::delegate();
-  const std::string model = tests::test_data("../../examples/stories/stories260K.gguf").string(),
-                    program = tests::scratch_file("slots.taper").string(),
-                    adapter = tests::scratch_file("adapter.gguf").string();
-  std::vector<float> numbers;
-  for (int i = 0; i < 128; ++i) numbers.push_back(static_cast<float>(i * 7919 % 101) / 50 - 1);
-  ASSERT_EQ(llm::write_adapter(
-                adapter, {4, "llama", {{"blk.0.attn_q", 1, 64, 64, &numbers[0], &numbers[64]}}}),
-            "");
-  const Outcome exported = taper_command("export", model, "-o", program, "--lora-slots", "2",
-                                         "--backend", "xnnpack", "--context", "128");
-  ASSERT_EQ(exported.code, success) << exported.err;
-  EXPECT_THAT(exported.out + exported.err, HasSubstr("delegate"));
-  const auto text = [](const std::string& from, const std::string& option) {
-    const Outcome o = taper_command("generate", from, "--prompt", "Lily and her dog", "--greedy",
-                                    "--max-tokens", "20", option);
-    EXPECT_EQ(o.code, success) << o.err;
-    return o.out;
-  };
-  const std::string plain = text(model, "--exact"), changed = text(program, "--lora=" + adapter);
-  EXPECT_EQ(text(program, "--seed=1"), plain);
-  EXPECT_NE(changed, plain);
-  EXPECT_EQ(changed, text(model, "--lora=" + adapter));
 }
 
 TEST(taper_check, finds_the_results_of_pytorch_with_xnnpack) {
@@ -153,23 +126,6 @@ TEST(taper_profile, needs_a_model_to_compare_backends) {
   const std::string model = tests::test_data("pt2/torchao_int8_dynamic.pt2").string();
   EXPECT_EQ(taper_command("profile", model, "--backends", "--json").code, usage);
   EXPECT_EQ(taper_command("profile", "no_such.pt2", "--backends").code, failure);
-}
-
-TEST(taper_generate, writes_with_a_program_whose_parts_a_backend_runs) {
-  delegates::xnnpack::delegate();
-  const std::string model = tests::test_data("../../examples/stories/stories260K.gguf").string(),
-                    program = tests::scratch_file("stories.taper").string();
-  const auto text_of = [](const std::string& with, auto... options) {
-    const Outcome o = taper_command("generate", with, "--prompt", "Once upon a time", "--greedy",
-                                    "--max-tokens", "80", options...);
-    EXPECT_EQ(o.code, success) << o.err;
-    return o.out;
-  };
-  const Outcome made = taper_command("export", model, "-o", program, "--backend", "xnnpack",
-                                     "--context", "128", "--parallel", "2");
-  ASSERT_EQ(made.code, success) << made.err;
-  ASSERT_THAT(made.out, HasSubstr("delegate"));
-  EXPECT_EQ(text_of(program), text_of(model, "--exact"));
 }
 
 }  // namespace
