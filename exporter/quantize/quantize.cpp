@@ -492,8 +492,7 @@ class Quantizer {
                               io::counted(quantized, "weight") +
                               " kept less than 12 dB, which harms most models; measure this one "
                               "with --target-accuracy, " +
-                              (calibrated_ > 0 ? "train it" : "give data") +
-                              ", or take more bits");
+                              (calibrated_ > 0 ? "train it" : "give data") + ", or take more bits");
   }
 
   /// Elements that outnumber the rows of the data fit these rows alone, which the table shows as

@@ -98,6 +98,26 @@ TEST_F(perplexity, of_recipes_that_ship) {
   EXPECT_LE(with("mixed", true), bar("int4 GPTQ asym g32") * noise);
 }
 
+TEST_F(perplexity, of_embeddings_alone) {
+  const auto of_embedding = [&](const std::string& scheme) {
+    return of(parse_recipe(R"([{"match": "embedding", "scheme": )" + scheme +
+                               R"(}, {"match": "*", "scheme": "float"}])",
+                           "recipe"),
+              {});
+  };
+  const auto bar_of = [&](const std::string& method, const std::string& how) -> double {
+    for (const auto& row : bars())
+      if (row["method"] == method &&
+          row["config"].get<std::string>().find(how) != std::string::npos)
+        return row["ppl_tinystories"];
+    throw std::runtime_error("no bar for " + method);
+  };
+  EXPECT_LE(of_embedding("\"int8\""), bar_of("embedding 8-bit", "per row") * noise);
+  EXPECT_LE(of_embedding("\"q4_0\""), bar_of("embedding 4-bit", "group 32") * noise);
+  EXPECT_LE(of_embedding("\"int4\""), bar_of("embedding 4-bit", "group 32") * noise);
+  EXPECT_LE(of_embedding("\"int2\""), bar_of("embedding 2-bit", "group 32") * noise);
+}
+
 TEST_F(perplexity, of_two_weights_of_four) {
   const auto of_pruned = [&](Pruning::Method method) {
     const auto edit = [&](const std::vector<ir::Graph*>& graphs) {
