@@ -146,7 +146,7 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
   if (!printed)
     report.notes.push_back("--print-after " + options.print_after +
                            ": this pass did not run: " + why_left_out(options.print_after));
-  quantization.print(out, options.lists_weights);
+  quantization.print(out, options.lists_weights, options.output);
   out << report;
   return options.output;
 }
@@ -168,7 +168,7 @@ void export_language_model(const ExportArguments& options, std::ostream& out) {
   choice.quantization = &quantization;
   std::ostringstream report;
   export_language_model(options.files[0], options.output, choice, options_of(options), report);
-  quantization.print(out, options.lists_weights);
+  quantization.print(out, options.lists_weights, options.output);
   out << report.view();
 }
 

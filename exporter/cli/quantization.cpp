@@ -11,6 +11,7 @@
 #include "taper/exporter/cli/calibration_data.h"
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/inputs.h"
+#include "taper/exporter/cli/module_times.h"
 #include "taper/exporter/cli/prune_html.h"
 #include "taper/exporter/cli/quantize_html.h"
 #include "taper/exporter/cli/stages.h"
@@ -270,7 +271,7 @@ struct Quantization::Parts {
     return title;
   }
 
-  void write_page(std::ostream& out) const {
+  void write_page(std::ostream& out, const std::string& program) const {
     if (choice.report.empty()) return;
     std::ostringstream page;
     if (!recipe)
@@ -278,7 +279,7 @@ struct Quantization::Parts {
     else if (integers)
       page << static_page.view();
     else
-      write_quantize_html(page, title(), report);
+      write_quantize_html(page, title(), report, module_times(program));
     io::write_file(choice.report, std::as_bytes(std::span(page.view())));
     out << "wrote " << io::printable(choice.report) << '\n';
   }
@@ -353,11 +354,11 @@ void Quantization::add_to(ExportOptions& options, Stages& stages) {
   };
 }
 
-void Quantization::print(std::ostream& out, bool all) const {
+void Quantization::print(std::ostream& out, bool all, const std::string& program) const {
   if (!parts_->data_warning.empty()) out << "  " << io::printable(parts_->data_warning) << '\n';
   if (parts_->pruning && all) out << parts_->prune_report;
   if (parts_->pruning && !all) quantize::print_sum(out, parts_->prune_report);
-  if (!parts_->recipe) return parts_->write_page(out);
+  if (!parts_->recipe) return parts_->write_page(out, program);
   out << parts_->search_report.view() << parts_->static_report.view();
   if (!parts_->integers) {
     if (all)
@@ -365,7 +366,7 @@ void Quantization::print(std::ostream& out, bool all) const {
     else
       quantize::print_sum(out, parts_->report);
   }
-  parts_->write_page(out);
+  parts_->write_page(out, program);
 }
 
 }  // namespace taper::cli

@@ -48,8 +48,9 @@ class Quantization {
   int stages() const;
   /// Makes the export quantize. `stages` shows what goes on, and outlives the export.
   void add_to(ExportOptions& options, Stages& stages);
-  /// Prints what became of each weight, or only their sum, and writes the page.
-  void print(std::ostream& out, bool all) const;
+  /// Prints what became of each weight, or only their sum, and writes the page. `program` was
+  /// written: the page says how long its modules take.
+  void print(std::ostream& out, bool all, const std::string& program) const;
 
  private:
   struct Parts;

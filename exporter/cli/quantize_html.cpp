@@ -15,7 +15,20 @@ namespace {
 
 using nlohmann::json;
 
-json page_weight(const quantize::WeightReport& w) {
+/// Of the modules that read a weight, which stand behind the readers in parentheses. null: unknown.
+json microseconds(const quantize::WeightReport& w, const std::map<std::string, double>& times) {
+  double sum = 0;
+  for (const std::string& reader : w.readers) {
+    const size_t open = reader.rfind('('), close = reader.rfind(')');
+    if (open == std::string::npos || close == std::string::npos || close < open) return nullptr;
+    const auto found = times.find(reader.substr(open + 1, close - open - 1));
+    if (found == times.end()) return nullptr;
+    sum += found->second;
+  }
+  return w.readers.empty() ? json(nullptr) : json(sum);
+}
+
+json page_weight(const quantize::WeightReport& w, const std::map<std::string, double>& times) {
   std::vector<std::string> readers;
   for (const std::string& r : w.readers) readers.push_back(io::printable(r));
   std::string remarks;
@@ -29,16 +42,19 @@ json page_weight(const quantize::WeightReport& w) {
                  {"scheme", w.scheme},
                  {"why", io::printable(w.why)},
                  {"before", w.bytes_before},
-                 {"after", w.bytes_after}});
+                 {"after", w.bytes_after},
+                 {"us", microseconds(w, times)}});
   return weight;
 }
 
 }  // namespace
 
 void write_quantize_html(std::ostream& out, const std::string& title,
-                         const quantize::Report& report) {
+                         const quantize::Report& report,
+                         const std::map<std::string, double>& times) {
   json weights = json::array();
-  for (const quantize::WeightReport* w : report.by_harm()) weights.push_back(page_weight(*w));
+  for (const quantize::WeightReport* w : report.by_harm())
+    weights.push_back(page_weight(*w, times));
   const json data{{"title", io::printable(title)},
                   {"facts", page_facts(report)},
                   {"samples", report.samples},

@@ -1,5 +1,6 @@
 // A report about quantized weights as a page for a browser.
 #pragma once
+#include <map>
 #include <ostream>
 #include <string>
 
@@ -7,8 +8,9 @@
 
 namespace taper::cli {
 
-/// One file that needs no network.
+/// One file that needs no network. `times`: microseconds of modules (module_times.h), may be empty.
 void write_quantize_html(std::ostream& out, const std::string& title,
-                         const quantize::Report& report);
+                         const quantize::Report& report,
+                         const std::map<std::string, double>& times);
 
 }  // namespace taper::cli

@@ -16,6 +16,6 @@ Quantization::Quantization(const QuantizeChoice& choice, std::string) {
 Quantization::~Quantization() = default;
 int Quantization::stages() const { return 0; }
 void Quantization::add_to(ExportOptions&, Stages&) {}
-void Quantization::print(std::ostream&, bool) const {}
+void Quantization::print(std::ostream&, bool, const std::string&) const {}
 
 }  // namespace taper::cli

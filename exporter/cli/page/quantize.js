@@ -8,6 +8,7 @@ const columns = [
   ...lossColumns(page.samples),
   number("before", (w) => bytes(w.before), (w) => w.before),
   number("after", (w) => bytes(w.after), (w) => w.after),
+  ...(weights.some((w) => w.us !== null) ? [number("its module, us", (w) => (w.us === null ? "" : w.us.toPrecision(3)), (w) => w.us ?? 0)] : []),
   named("scheme", (w) => w.scheme),
   named("weight", (w) => w.path),
   named("sizes", (w) => "(" + w.sizes.join(", ") + ")" + w.remarks),

@@ -152,6 +152,10 @@ TEST(taper_quantize, writes_a_page_that_needs_no_other_file) {
   for (const int64_t count : data["weights"][0]["histogram"]) errors += count;
   EXPECT_EQ(errors, 84 * 128);
   EXPECT_EQ(data["weights"][4]["scheme"], "");
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(data["weights"][i]["us"].is_number()) << i;
+    EXPECT_GT(data["weights"][i]["us"], 0) << "the module of a weight takes some time";
+  }
 }
 
 TEST(taper_quantize, writes_a_page_about_static_integers) {
