@@ -125,6 +125,89 @@ def check_requests(client):
     check("a prompt that is too long", told is not None, told)
 
 
+def check_choices(client):
+    def ask(**more):
+        return client.chat.completions.create(**{"model": "model", "messages": QUESTION, "max_tokens": 24, "temperature": 1.2} | more)
+
+    texts = [[c.message.content for c in ask(n=3, seed=7).choices] for _ in range(2)]
+    check("n with a seed: the same texts again", texts[0] == texts[1] and len(set(texts[0])) > 1, texts)
+    pieces = {0: "", 1: "", 2: ""}
+    for event in ask(n=3, seed=7, stream=True):
+        for choice in event.choices:
+            pieces[choice.index] += choice.delta.content or ""
+    check("n in a stream", [pieces[i] for i in range(3)] == texts[0], pieces)
+    whole = ask(seed=7, logprobs=True, top_logprobs=2).choices[0]
+    chances = [t for e in ask(seed=7, logprobs=True, top_logprobs=2, stream=True) for t in ((e.choices[0].logprobs or e).content if e.choices[0].logprobs else [])]
+    check("logprobs in a stream", [t.logprob for t in chances] == [t.logprob for t in whole.logprobs.content], chances[:3])
+    check("logprobs: the bytes of the text", b"".join(bytes(t.bytes) for t in whole.logprobs.content).decode() == whole.message.content)
+    check("logprobs in order", all(t.top_logprobs[0].logprob >= t.top_logprobs[1].logprob for t in whole.logprobs.content))
+    check("max_completion_tokens", ask(max_completion_tokens=3, max_tokens=None).usage.completion_tokens == 3)
+    check("finish_reason", ask(max_tokens=2).choices[0].finish_reason == "length" and ask(temperature=0).choices[0].finish_reason == "stop")
+    biased = ask(temperature=0, max_tokens=4, logit_bias={"216": 100}).choices[0].message.content
+    check("logit_bias", biased.strip() == "", biased)
+    check("a list of contents", "Berlin" in ask(temperature=0, messages=[{"role": "user", "content": [
+        {"type": "text", "text": QUESTION[0]["content"]}]}]).choices[0].message.content)
+    several = client.completions.create(model="model", prompt=["One", "Two"], max_tokens=3, n=2, logprobs=2, seed=1)
+    check("completions: prompts, n, logprobs", [c.index for c in several.choices] == [0, 1, 2, 3] and len(several.choices[3].logprobs.tokens) == 3)
+
+
+def check_forms(client):
+    def ask(**more):
+        return client.chat.completions.create(**{"model": "model", "messages": QUESTION, "max_tokens": 400, "temperature": 0} | more)
+
+    schema = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 12}, "tags": {
+        "type": "array", "items": {"enum": ["old", "large"]}, "minItems": 1, "maxItems": 2}, "mayor": {"anyOf": [{"$ref": "#/$defs/name"}, {"type": "null"}]}},
+        "required": ["city", "tags", "mayor"], "additionalProperties": False, "$defs": {"name": {"type": "string", "maxLength": 8}}}
+    form = {"type": "json_schema", "json_schema": {"name": "city", "schema": schema, "strict": True}}
+    city = json.loads(ask(response_format=form).choices[0].message.content)
+    check("json_schema: nested", set(city) == {"city", "tags", "mayor"} and set(city["tags"]) <= {"old", "large"}, city)
+    streamed = "".join(e.choices[0].delta.content or "" for e in ask(response_format=form, stream=True))
+    check("json_schema in a stream", json.loads(streamed) == city, streamed)
+    tools = TOOLS + [{"type": "function", "function": {"name": "now", "description": "The time"}}]
+    named = ask(tools=tools, tool_choice={"type": "function", "function": {"name": "now"}}).choices[0]
+    check("a tool by name", named.message.tool_calls[0].function.name == "now" and named.finish_reason == "tool_calls", named)
+    events = [e.choices[0].delta for e in ask(tools=tools, tool_choice="required", stream=True) if e.choices]
+    calls = [c for d in events for c in d.tool_calls or []]
+    arguments = json.loads("".join(c.function.arguments or "" for c in calls))
+    check("tools in a stream", isinstance(arguments, dict) and not any(d.content for d in events), calls)
+    call = ask(tools=tools, tool_choice="required").choices[0].message
+    answer = ask(tools=tools, messages=QUESTION + [call, {"role": "tool", "tool_call_id": call.tool_calls[0].id, "content": "sunny"}], tool_choice="none")
+    check("the result of a tool", answer.choices[0].message.content, answer)
+    check("a tool that is free to be called", ask(tools=tools).choices[0].finish_reason in ("stop", "tool_calls", "length"))
+
+
+def check_embeddings(client):
+    def embed(texts, **more):
+        return client.embeddings.create(model="model", input=texts, **more)
+
+    cat, feline, tax = (v.embedding for v in embed(["A cat sleeps.", "A kitten is asleep.", "Taxes rise in May."]).data)
+    check("embeddings: close texts are close", sum(map(float.__mul__, cat, feline)) > sum(map(float.__mul__, cat, tax)))
+    plain = embed("A cat sleeps.", encoding_format="float").data[0].embedding
+    check("embeddings: floats and base64", max(abs(a - b) for a, b in zip(plain, cat)) < 1e-6)
+
+
+def check_errors(client):
+    def ask(**more):
+        return client.chat.completions.create(**{"model": "model", "messages": QUESTION, "max_tokens": 4} | more)
+
+    bad = openai.BadRequestError
+    schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "text"}}}
+    for name, call, word in (
+            ("no messages", lambda: ask(messages=[]), "messages"),
+            ("a role that is none", lambda: ask(messages=[{"role": "king", "content": "x"}]), "role"),
+            ("a schema that is none", lambda: ask(response_format=schema), "schema"),
+            ("a tool without a name", lambda: ask(tools=[{"type": "function", "function": {}}]), "tools"),
+            ("an unknown choice of tools", lambda: ask(tools=TOOLS, tool_choice={"type": "function", "function": {"name": "x"}}), "x"),
+            ("too many choices", lambda: ask(n=1000), "n"),
+            ("top_p out of range", lambda: ask(top_p=7), "top_p"),
+            ("a bias for no token", lambda: ask(logit_bias={"99999999": 1}), "logit_bias"),
+            ("an unknown key", lambda: ask(extra_body={"colour": "red"}), "colour"),
+            ("a text as max_tokens", lambda: ask(max_tokens="x"), "max_tokens"),
+            ("no text to embed", lambda: client.embeddings.create(model="model", input=[]), "input")):
+        told = refused(bad, call)
+        check(f"an error: {name}", told is not None and word in told, told)
+
+
 def converse(client, which, end, seconds, failures):
     """Answers of a fixed length, in conversations of four questions."""
     messages = []
@@ -194,7 +277,8 @@ def main():
     options = parser.parse_args()
     with Server(options.program, options.model) as server:
         client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0, timeout=300)
-        check_requests(client)
+        for checks in (check_requests, check_choices, check_forms, check_embeddings, check_errors):
+            checks(client)
         if options.soak:
             soak(client, server, options.soak)
     print("ok  SIGTERM")
