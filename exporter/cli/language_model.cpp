@@ -124,7 +124,9 @@ emit::Report export_writer(Model& model, const std::string& output,
   return exporter.write(output, options);
 }
 
+/// Of models with a state space, 0: their states have the same size whatever the context.
 int64_t cache_bytes_of_token(const llm::Config& c) {
+  if (c.inner > 0) return 0;
   int64_t caches = 0;
   for (int64_t i = 0; i < c.layers; ++i)
     caches += c.heads > 0 && !c.convolutional[static_cast<size_t>(i)] ? 1 : 0;
@@ -145,8 +147,13 @@ void print(std::ostream& out, const emit::Report& report, const llm::Seq2SeqConf
 
 void print(std::ostream& out, const emit::Report& report, const llm::Config& config) {
   const int64_t token = cache_bytes_of_token(config), positions = config.capacity;
-  out << report << "a context of " << positions << " tokens takes "
-      << io::bytes_text(token * positions) << ": " << io::bytes_text(token) << " for each token\n";
+  out << report;
+  if (token == 0) {
+    out << "each text takes the same memory, however long it is\n";
+    return;
+  }
+  out << "a context of " << positions << " tokens takes " << io::bytes_text(token * positions)
+      << ": " << io::bytes_text(token) << " for each token\n";
   if (config.batch > 1)
     out << "the caches hold " << config.batch
         << " texts: " << io::bytes_text(token * positions * config.batch)

@@ -63,6 +63,13 @@ struct Config {
   int64_t groups = 0;                           ///< of heads that share B and C (Mamba 2)
   double least_step = 0, most_step = 0;         ///< bounds of time steps (Mamba 2)
 
+  // ---- of RWKV 6 and 7 ----
+  /// Features between the two small products that compute how much of the token before goes in, how
+  /// far a state decays, how much of it is replaced, how much of the first layer's values goes in,
+  /// and the gate of the result.
+  int64_t mix_rank = 0, decay_rank = 0, rate_rank = 0, value_rank = 0, gate_rank = 0;
+  int64_t halved_every = 0;  ///< layers after which the states are divided by 2; 0: none
+
   // ---- of models that read a source ----
   int64_t source_capacity = 0;              ///< positions of the caches of cross attention
   CacheType source_cache = CacheType::f32;  ///< what cross attention keeps

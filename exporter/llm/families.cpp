@@ -7,9 +7,9 @@
 namespace taper::llm {
 
 const Family& family_named(const std::string& name) {
-  static const Family* const all[] = {&llama,    &gemma, &olmo,  &cohere, &phi,
-                                      &falcon,   &neox,  &bloom, &glm,    &gpt2,
-                                      &stablelm, &lfm2,  &mamba, &mamba2, &rwkv};
+  static const Family* const all[] = {&llama, &gemma,  &olmo, &cohere, &phi,      &falcon,
+                                      &neox,  &bloom,  &glm,  &gpt2,   &stablelm, &lfm2,
+                                      &mamba, &mamba2, &rwkv, &rwkv6,  &rwkv7};
   std::string known;
   for (const Family* family : all)
     for (const std::string& n : family->names) {

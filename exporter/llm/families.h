@@ -21,7 +21,7 @@ struct Family {
 };
 
 extern const Family llama, gemma, olmo, cohere, phi, falcon, neox, bloom, glm, gpt2, stablelm, lfm2,
-    mamba, mamba2, rwkv;
+    mamba, mamba2, rwkv, rwkv6, rwkv7;
 
 /// Of models that read a source. Only `load_seq2seq` makes them.
 extern const Family t5_decoder, whisper_decoder;

@@ -54,7 +54,18 @@ const std::map<std::string, std::string, std::less<>> families = {
     {"qwen2moe", "qwen2_moe"},
     {"qwen3moe", "qwen3_moe"},
     {"gpt-oss", "gpt_oss"},
+    {"rwkv6", "rwkv6"},
+    {"rwkv7", "rwkv7"},
 };
+
+const std::string& family_of(const std::string& architecture) {
+  const auto family = families.find(architecture);
+  if (family != families.end()) return family->second;
+  std::string known;
+  for (const auto& [name, of] : families) known += (known.empty() ? "" : ", ") + name;
+  throw ExportError("GGUF models of architecture \"" + architecture +
+                    "\" are not supported; these are: " + known);
+}
 
 void read_rotary(const Metadata& data, const gguf::Content& content, Config& c) {
   RotaryScaling s;
@@ -103,23 +114,39 @@ void read_experts(const Metadata& data, Config& c) {
   if (c.is({"gpt_oss"})) c.gate_limit = 7, c.gate_slope = 1.702;
 }
 
+/// The metadata of RWKV say nothing of attention. The size of its states does not depend on the
+/// context.
+void read_rwkv(const Metadata& data, Config& c) {
+  c.head_dim = data.integer("wkv.head_size");
+  if (c.head_dim < 1 || c.hidden % c.head_dim != 0)
+    throw ExportError("metadata: wkv.head_size " + std::to_string(c.head_dim) +
+                      " does not divide embedding_length " + std::to_string(c.hidden));
+  if (data.integer("token_shift_count", 2) != 2)
+    throw ExportError("metadata: token_shift_count must be 2");
+  c.heads = c.kv_heads = c.hidden / c.head_dim, c.inner = c.hidden;
+  c.capacity = c.context;
+  if (c.is({"rwkv6"})) {
+    c.mix_rank = data.integer("time_mix_extra_dim");
+    c.decay_rank = data.integer("time_decay_extra_dim");
+    c.halved_every = data.integer("rescale_every_n_layers", 0);
+  } else {
+    c.decay_rank = data.integer("attention.decay_lora_rank");
+    c.rate_rank = data.integer("attention.iclr_lora_rank");
+    c.value_rank = data.integer("attention.value_residual_mix_lora_rank");
+    c.gate_rank = data.integer("attention.gate_lora_rank");
+  }
+}
+
 }  // namespace
 
 Config read_config(const gguf::Content& content) {
   const std::string architecture(content.text("general.architecture").value_or(""));
-  const auto family = families.find(architecture);
-  if (family == families.end())
-    throw ExportError("GGUF models of architecture \"" + architecture + "\" are not supported");
   const Metadata data(content, architecture);
   Config c;
-  c.family = family->second, c.is_gguf = true;
+  c.family = family_of(architecture), c.is_gguf = true;
   (void)family_named(c.family);
   c.layers = data.integer("block_count"), c.hidden = data.integer("embedding_length");
   c.mlp = data.integer("feed_forward_length"), c.context = data.integer("context_length");
-  c.heads = data.integer("attention.head_count");
-  if (c.heads < 1) throw ExportError("metadata: attention.head_count must be positive");
-  c.kv_heads = data.integer("attention.head_count_kv", c.heads);
-  c.head_dim = data.integer("attention.key_length", c.hidden / c.heads);
   const auto embedding = content.tensors.find("token_embd.weight");
   if (embedding == content.tensors.end() || embedding->second.sizes.size() != 2)
     throw ExportError("the tensor token_embd.weight is missing");
@@ -127,6 +154,15 @@ Config read_config(const gguf::Content& content) {
   c.tied = !content.tensors.contains("output.weight");
   c.norm_eps = data.number("attention.layer_norm_rms_epsilon",
                            data.number("attention.layer_norm_epsilon", 1e-5));
+  if (c.is({"rwkv6", "rwkv7"})) {
+    read_rwkv(data, c);
+    check(c);
+    return c;
+  }
+  c.heads = data.integer("attention.head_count");
+  if (c.heads < 1) throw ExportError("metadata: attention.head_count must be positive");
+  c.kv_heads = data.integer("attention.head_count_kv", c.heads);
+  c.head_dim = data.integer("attention.key_length", c.hidden / c.heads);
   const bool is_gemma = c.family.starts_with("gemma");
   c.activation = is_gemma || c.is({"starcoder2"}) ? "gelu_tanh" : "silu";
   c.qk_norm = content.tensors.contains("blk.0.attn_q_norm.weight");

@@ -132,6 +132,10 @@ Config read_config(const json& file) {
   const Keys keys(file);
   Config c;
   c.family = keys.text({"model_type"}, "");
+  if (c.is({"rwkv6", "rwkv7"}))
+    throw ExportError(
+        "config: folders of RWKV 6 and 7 are not supported. Convert the folder with "
+        "llama.cpp's convert_hf_to_gguf.py, and use the GGUF file");
   (void)family_named(c.family);
   read_sizes(keys, c);
   check(c);  // what follows computes with the sizes

@@ -3,26 +3,12 @@
 #include "taper/exporter/llm/attention.h"
 #include "taper/exporter/llm/decoder.h"
 #include "taper/exporter/llm/families.h"
+#include "taper/exporter/llm/token_shift.h"
 
 namespace taper::llm {
 namespace {
 
 using namespace eager;
-
-/// The input of the token before, for each token. Its state is the last one of the call before.
-class TimeShift : public nn::Module {
- public:
-  explicit TimeShift(const Config& c) : state(lazy_zeros({c.batch, 1, c.hidden})) { set_names(); }
-  Tensor state;  ///< (batch, 1, hidden)
-  TAPER_LAYER(state)
-
-  Tensor forward(const Tensor& x, const Step& step) {
-    const Dim n = x.size(1);
-    const Tensor all = cat({kept(state, step), x}, 1);
-    keep(state, narrow(all, 1, n, 1), step);
-    return narrow(all, 1, 0, n);
-  }
-};
 
 /// share x + (1 - share) before, by channel.
 Tensor mixed(const Tensor& x, const Tensor& before, const Tensor& share) {
@@ -100,7 +86,7 @@ class TimeMix : public nn::Module {
         out(weights["out"], c.hidden, c.hidden) {
     set_names();
   }
-  TimeShift shift;
+  TokenShift shift;
   Tensor key_share, value_share, gate_share;
   Linear key, value, gate;
   WeightedMean mean;
@@ -126,7 +112,7 @@ class ChannelMix : public nn::Module {
         gate(weights["gate"], c.hidden, c.hidden) {
     set_names();
   }
-  TimeShift shift;
+  TokenShift shift;
   Tensor key_share, gate_share;
   Linear key, value, gate;
   TAPER_LAYER(shift, key_share, gate_share, key, value, gate)

@@ -8,7 +8,7 @@ namespace taper::llm {
 
 /// The metadata `tokenizer.ggml.*` of a GGUF file. Each member has the name of its key.
 struct GgufVocabulary {
-  std::string model;  ///< gpt2, llama, bert or t5
+  std::string model;  ///< gpt2, llama, bert, t5 or rwkv
   std::string pre;    ///< of gpt2: which regular expressions cut words
   std::vector<std::string> tokens;
   std::vector<float> scores;

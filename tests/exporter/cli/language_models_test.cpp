@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "taper/exporter/io/safetensors.h"
 #include "taper/tests/exporter/cli/programs.h"
@@ -66,6 +67,28 @@ TEST(taper_export, makes_a_program_of_a_language_model) {
   EXPECT_THAT(o.out, HasSubstr("n in 1..100"));
   EXPECT_THAT(o.out, HasSubstr("a context of 100 tokens takes 38.4 kB: 384 B for each token"));
   EXPECT_TRUE(std::filesystem::exists(program));
+}
+
+TEST(taper_export, says_that_a_model_without_attention_needs_no_cache) {
+  const std::string model = tests::test_data("hf_families/gguf/rwkv7.gguf").string();
+  const std::string program = tests::scratch_file("rwkv7.taper").string();
+  const Outcome o = taper_command("export", model, "-o", program);
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("each text takes the same memory, however long it is"));
+}
+
+TEST(taper_export, refuses_what_it_lacks_of_rwkv) {
+  const std::filesystem::path folder = tests::scratch_file("config.json").parent_path();
+  io::SafeTensors none;
+  none.tensors["x"] = io::Array::zeros(DType::f32, {1});
+  io::write_safetensors(folder / "model.safetensors", none);
+  std::ofstream(folder / "config.json") << R"({"model_type": "rwkv7"})";
+  const std::string program = tests::scratch_file("x.taper").string();
+  EXPECT_THAT(taper_command("export", folder.string(), "-o", program).err,
+              HasSubstr("llama.cpp's convert_hf_to_gguf.py"));
+  std::ofstream(folder / "config.json") << R"({"model_type": "rwkv5"})";
+  EXPECT_THAT(taper_command("export", folder.string(), "-o", program).err,
+              HasSubstr("the family \"rwkv5\" are not supported; these are: "));
 }
 
 // Rows of 8 features take 32 bytes in f32. Blocks have 32 features.

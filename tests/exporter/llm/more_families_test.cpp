@@ -80,8 +80,8 @@ TEST(clip, gives_the_recorded_results_in_eager_and_as_a_program) {
 class recorded_gguf : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(of_transformers, recorded_gguf,
                          testing::Values("cohere", "cohere2", "ernie4_5", "glm4", "gpt_oss",
-                                         "mixtral", "qwen2_moe", "qwen3_moe", "smollm3",
-                                         "starcoder2"),
+                                         "mixtral", "qwen2_moe", "qwen3_moe", "rwkv6", "rwkv7",
+                                         "smollm3", "starcoder2"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(recorded_gguf, gives_the_recorded_results_in_eager_and_as_a_program) {
@@ -94,6 +94,26 @@ TEST_P(recorded_gguf, gives_the_recorded_results_in_eager_and_as_a_program) {
   add_methods(exporter, *model.decoder, {.chunk = 64, .all_logits = true});
   ProgramRunner program(exporter.write(ExportOptions{.exact = true}));
   expect_passed(compare_with_golden(program, golden, "Q4_0."), 2);
+}
+
+// They read a text token by token, so the numbers do not depend on what one call reads.
+TEST(rwkv, gives_the_same_bits_however_a_text_is_cut) {
+  for (const char* name : {"rwkv6", "rwkv7"}) {
+    const Model model = load(tests::test_data("hf_families/gguf").string() + "/" + name + ".gguf");
+    Exporter exporter;
+    add_methods(exporter, *model.decoder, {.chunk = 32});
+    ProgramRunner program(exporter.write(ExportOptions()));
+    std::vector<int64_t> ids;
+    for (int64_t i = 0; i < 24; ++i) ids.push_back(1 + i * 7 % 250);
+    const std::vector<float> whole = program.logits(ids, 0, false).to_vector<float>();
+    for (const size_t cut : {1u, 10u, 23u}) {
+      program.logits({ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(cut)}, 0, false);
+      const Tensor last =
+          program.logits({ids.begin() + static_cast<std::ptrdiff_t>(cut), ids.end()},
+                         static_cast<int64_t>(cut), false);
+      EXPECT_EQ(last.to_vector<float>(), whole) << name << " cut at " << cut;
+    }
+  }
 }
 
 }  // namespace

@@ -21,7 +21,11 @@ inline LanguageModel loaded(const std::string& folder, int64_t rows, int64_t con
   return load_text_model(folder, options);
 }
 
+/// A folder of the family; or a GGUF file, which has a tokenizer.
 inline std::string folder_of(const char* name) {
+  const std::string file = std::string(name) + ".gguf";
+  if (file == "rwkv6.gguf" || file == "rwkv7.gguf")
+    return (tests::test_data("hf_families/gguf") / file).string();
   const std::filesystem::path folder = tests::formula_model(name);
   std::ofstream(folder / "tokenizer.json") << word_tokenizer(48);
   return folder.string();

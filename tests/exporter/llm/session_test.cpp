@@ -33,7 +33,8 @@ INSTANTIATE_TEST_SUITE_P(families, sequence,
                          testing::Values(Case{"smollm3", 1, 20}, Case{"smollm3", 4, 20},
                                          Case{"smollm3", 1, 1100}, Case{"smollm3", 3, 1100},
                                          Case{"smollm3", 4, 984}, Case{"gpt_oss", 4, 700},
-                                         Case{"rwkv", 1, 20}, Case{"mamba2", 4, 20},
+                                         Case{"rwkv", 1, 20}, Case{"rwkv6", 1, 20},
+                                         Case{"rwkv7", 3, 20}, Case{"mamba2", 4, 20},
                                          Case{"llama4_text", 1, 20}),
                          [](const auto& info) {
                            return info.param.name + ("_" + std::to_string(info.param.rows)) + "_" +

@@ -78,5 +78,43 @@ TEST(tokenizer_gguf, encodes_as_llama_cpp_does_with_the_vocabulary_of_qwen2) {
   expect_equal_cases(*tokenizer, (folder / "gguf/ggml-vocab-qwen2").string());
 }
 
+// ---- RWKV: tests/data/hf_families/record_rwkv.py ----
+
+GgufVocabulary rwkv_vocabulary() {
+  return tests::GgufMetadata(tests::test_data("hf_families/gguf/rwkv6.gguf")).vocabulary();
+}
+
+TEST(tokenizer_gguf, finds_the_longest_token_of_rwkv_as_llama_cpp_does) {
+  std::string why;
+  Result<Tokenizer> tokenizer = Tokenizer::from_gguf(rwkv_vocabulary(), &why);
+  ASSERT_TRUE(tokenizer.ok()) << why;
+  const tests::Json cases = tests::read_json(tests::test_data("hf_families/gguf/texts.json"));
+  ASSERT_GT(cases.size(), 4u);
+  for (const tests::Json& c : cases) {
+    const auto text = c["text"].get<std::string>();
+    const Ids ids = tokenizer->encode(text, {false, false, false});
+    EXPECT_EQ(ids, c["ids"].get<Ids>()) << text;
+    EXPECT_EQ(tokenizer->decode(ids), text);
+  }
+}
+
+TEST(tokenizer_gguf, reads_the_special_token_of_rwkv_only_where_it_is_allowed) {
+  Result<Tokenizer> tokenizer = Tokenizer::from_gguf(rwkv_vocabulary());
+  ASSERT_TRUE(tokenizer.ok());
+  EXPECT_EQ(tokenizer->encode("<s>x", {false, true, false}), (Ids{0, 'x' + 1}));
+  EXPECT_EQ(tokenizer->encode("<s>x", {false, false, false}),
+            (Ids{'<' + 1, 's' + 1, '>' + 1, 'x' + 1}));
+}
+
+TEST(tokenizer_gguf, refuses_a_token_of_rwkv_that_is_no_literal) {
+  for (const char* token : {"\\x", "a\\x4", "\\xg0"}) {
+    GgufVocabulary vocabulary = rwkv_vocabulary();
+    vocabulary.tokens[5] = token;
+    std::string why;
+    EXPECT_FALSE(Tokenizer::from_gguf(vocabulary, &why).ok());
+    EXPECT_THAT(why, testing::HasSubstr("without two digits"));
+  }
+}
+
 }  // namespace
 }  // namespace taper::llm

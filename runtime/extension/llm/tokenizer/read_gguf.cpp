@@ -3,6 +3,7 @@
 #include "taper/runtime/extension/llm/failure.h"
 #include "taper/runtime/extension/llm/tokenizer/bpe.h"
 #include "taper/runtime/extension/llm/tokenizer/gguf_patterns.h"
+#include "taper/runtime/extension/llm/tokenizer/longest_match.h"
 #include "taper/runtime/extension/llm/tokenizer/pieces.h"
 #include "taper/runtime/extension/llm/tokenizer/wordpiece.h"
 
@@ -95,6 +96,55 @@ Pipeline read_bert(const GgufVocabulary& from) {
   return pipeline;
 }
 
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+/// The bytes of a token that is written as a literal of Python: `\xe2\x82`, `\n`, `\\`.
+std::string bytes_of_literal(const std::string& token) {
+  std::string bytes;
+  for (size_t i = 0; i < token.size(); ++i) {
+    if (token[i] != '\\' || i + 1 == token.size()) {
+      bytes += token[i];
+      continue;
+    }
+    const char kind = token[++i];
+    const bool is_hex = kind == 'x' && i + 2 < token.size() && hex_digit(token[i + 1]) >= 0 &&
+                        hex_digit(token[i + 2]) >= 0;
+    if (kind == 'x' && !is_hex) refuse("the token " + token + " has a \\x without two digits");
+    if (is_hex) {
+      bytes += static_cast<char>(hex_digit(token[i + 1]) * 16 + hex_digit(token[i + 2]));
+      i += 2;
+    } else {
+      bytes += kind == 'n' ? '\n' : kind == 'r' ? '\r' : kind == 't' ? '\t' : kind;
+    }
+  }
+  return bytes;
+}
+
+// Tokens are bytes that need not be characters. The vocabulary writes them as visible characters.
+Pipeline read_longest_match(GgufVocabulary from) {
+  std::vector<std::string> bytes(from.tokens.size());
+  for (size_t i = 0; i < from.tokens.size(); ++i) {
+    const bool is_normal = i >= from.token_type.size() ||
+                           from.token_type[i] == static_cast<int32_t>(PieceType::normal);
+    if (!is_normal) continue;
+    bytes[i] = bytes_of_literal(from.tokens[i]);
+    from.tokens[i].clear();
+    for (const char byte : bytes[i])
+      from.tokens[i] += visible_byte(static_cast<unsigned char>(byte));
+  }
+  Pipeline pipeline;
+  set_vocabulary(from, pipeline);
+  pipeline.model = std::make_unique<LongestMatch>(bytes, pipeline.unknown);
+  pipeline.decoder = {{DecoderStep::Kind::byte_level}};
+  pipeline.post = around(from.add_bos_token.value_or(false) ? pipeline.begin_of_text : no_token,
+                         from.add_eos_token.value_or(false) ? pipeline.end_of_text : no_token);
+  return pipeline;
+}
+
 }  // namespace
 
 Pipeline read_gguf_vocabulary(const GgufVocabulary& from) {
@@ -102,7 +152,8 @@ Pipeline read_gguf_vocabulary(const GgufVocabulary& from) {
   if (from.model == "llama") return read_pieces(from, false);
   if (from.model == "t5") return read_pieces(from, true);
   if (from.model == "bert") return read_bert(from);
-  leave_out("tokenizer.ggml.model = \"" + from.model + "\" is not gpt2, llama, t5 or bert");
+  if (from.model == "rwkv") return read_longest_match(from);
+  leave_out("tokenizer.ggml.model = \"" + from.model + "\" is not gpt2, llama, t5, bert or rwkv");
 }
 
 }  // namespace taper::llm
