@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "taper/exporter/serve/members.h"
+#include "taper/runtime/extension/llm/answer_style.h"
 
 namespace taper::serve {
 namespace {
@@ -150,16 +151,6 @@ std::string schema_of(Members& request) {
   return schema.dump();
 }
 
-/// Whether the assistant's turn begins inside of its thoughts.
-bool ends_with_thoughts(const std::vector<llm::TokenId>& ids, const llm::Tokenizer& tokenizer) {
-  constexpr std::string_view mark = "<think>";
-  const size_t count = std::min(ids.size(), size_t{8});
-  const std::string text =
-      tokenizer.decode({ids.data() + (ids.size() - count), static_cast<index_t>(count)});
-  const size_t end = text.find_last_not_of(" \r\n\t") + 1;
-  return end >= mark.size() && text.compare(end - mark.size(), mark.size(), mark) == 0;
-}
-
 void append(std::vector<llm::TokenId>& ids, const std::string& text,
             const llm::Tokenizer& tokenizer) {
   llm::EncodeOptions as_it_stands;
@@ -194,17 +185,21 @@ ChatPrompt read_chat(Members& request, const llm::LanguageModel& model) {
   if (!ids.ok()) refuse("messages", why);
   chat.ids = std::move(ids.value());
   const llm::ToolStyle style = model.text().tools.style;
-  if (!tools.list.empty()) chat.answer.tools = style;
+  llm::AnswerStyle& answer = chat.answer = llm::answer_style_behind(chat.ids, model.text());
+  if (!tools.list.empty()) answer.tools = style;
   if (tools.is_forced) {
     chat.schema = llm::schema_of_call(style, tools.list, tools.name);
     if (chat.schema.empty()) refuse("tool_choice", "there is no tool `" + tools.name + "`");
   }
-  chat.answer.begins_with_call = tools.is_forced;
-  chat.answer.begins_with_thoughts = ends_with_thoughts(chat.ids, model.tokenizer());
+  answer.begins_with_call = tools.is_forced;
+  if (chat.schema.empty()) return chat;
   // a schema leaves no room for thoughts
-  if (!chat.schema.empty() && std::exchange(chat.answer.begins_with_thoughts, false))
-    append(chat.ids, "\n</think>\n\n", model.tokenizer());
-  if (tools.is_forced) append(chat.ids, std::string(beginning_of_call(style)), model.tokenizer());
+  if (std::exchange(answer.begins_with_thoughts, false))
+    append(chat.ids, "\n" + std::string(end_of_thoughts(answer.form)) + "\n\n", model.tokenizer());
+  const std::string_view begin =
+      tools.is_forced ? beginning_of_call(style) : beginning_of_text(answer.form);
+  answer.begins_with_text = !tools.is_forced && !begin.empty();
+  append(chat.ids, std::string(begin), model.tokenizer());
   return chat;
 }
 

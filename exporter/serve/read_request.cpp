@@ -150,7 +150,7 @@ ApiRequest read_request(Endpoint endpoint, const std::string& body, const llm::L
     prompts.push_back(std::move(chat.ids));
     schema = std::move(chat.schema);
     read.answer = chat.answer, read.calls_once = chat.calls_once;
-    text.options.shows_special_tokens = chat.answer.tools.has_value();
+    text.options.shows_special_tokens = has_special_marks(chat.answer);
   } else {
     prompts = token_lists(request, "prompt", model.tokenizer());
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "taper/runtime/extension/llm/answer_style.h"
 #include "taper/runtime/extension/llm/failure.h"
 #include "taper/runtime/extension/llm/session_file.h"
 
@@ -58,20 +59,41 @@ struct Chat::Parts {
 struct ChatAnswer::Turn {
   Chat::Parts* chat = nullptr;  ///< nullptr: the answer has ended
   std::optional<Generation> generation;
+  /// Of families whose thoughts have marks of their own. They are shown as those of the others, and
+  /// are no part of the history.
+  std::optional<AnswerReader> reader;
+  std::string piece, shown, said;
+  bool thinks = false;
   Error error = Error::ok;
   std::string message;
 
+  std::string_view new_text() const { return reader ? piece : generation->piece(); }
+  const std::string& text() const { return reader ? shown : generation->text(); }
   void end() {
     if (chat == nullptr) return;
     if (error == Error::ok)
-      chat->history.push_back({"assistant", generation->text()});
+      chat->history.push_back({"assistant", reader ? said : generation->text()});
     else
       chat->history.pop_back();  // the question
     chat = nullptr;
   }
+  void show(const AnswerParts& parts) {
+    if (!parts.thoughts.empty()) piece += (thinks ? "" : "<think>\n") + parts.thoughts;
+    thinks = thinks || !parts.thoughts.empty();
+    if (!parts.text.empty()) piece += (thinks ? "\n</think>\n\n" : "") + parts.text;
+    thinks = thinks && parts.text.empty();
+    said += parts.text;
+  }
   void step() {
     generation->step();
-    if (generation->finish() == Finish::none) return;
+    const bool has_ended = generation->finish() != Finish::none;
+    if (reader) {
+      piece.clear();
+      show(reader->push(generation->piece()));
+      if (has_ended) show(reader->finish());
+      shown += piece;
+    }
+    if (!has_ended) return;
     error = generation->error(), message = generation->message();
     end();
   }
@@ -126,6 +148,9 @@ ChatAnswer Chat::say(std::string_view text) {
     options.sampling = p.options.sampling, options.stop = p.options.stop;
     options.max_tokens = p.options.max_tokens, options.cancel = &p.cancel;
     options.grammar = p.options.grammar, options.draft = p.options.draft;
+    const AnswerStyle style = answer_style_behind(prompt.value(), model().text());
+    if (style.form != AnswerForm::plain) p.turn->reader.emplace(style);
+    options.shows_special_tokens = has_special_marks(style);
     p.turn->generation.emplace(p.sequence, std::move(prompt.value()), std::move(options));
   } else {
     p.turn->error = prompt.error();
@@ -206,11 +231,11 @@ bool ChatAnswer::next() {
   return false;
 }
 
-std::string_view ChatAnswer::piece() const { return turn_->generation->piece(); }
+std::string_view ChatAnswer::piece() const { return turn_->new_text(); }
 
 const std::string& ChatAnswer::text() {
   while (next()) continue;
-  return turn_->generation ? turn_->generation->text() : no_text;
+  return turn_->generation ? turn_->text() : no_text;
 }
 
 Error ChatAnswer::error() const { return turn_->error; }

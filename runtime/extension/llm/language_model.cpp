@@ -128,7 +128,7 @@ Result<std::vector<TokenId>> LanguageModel::prompt(ChatInput input, std::string*
                     "the model has no chat template; give a text to continue"};
     input.bos_token = text.bos_token, input.eos_token = text.eos_token;
     input.add_generation_prompt = !input.continue_final_message;
-    if (!text.tools.describes) input = with_tools_as_text(std::move(input));
+    if (!text.tools.describes) input = with_tools_as_text(std::move(input), text.tools);
     input.messages = parts_->user_text.mark_messages(input.messages);
     std::string why;
     const Result<std::string> prompt = text.chat->render(input, &why);

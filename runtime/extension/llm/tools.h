@@ -18,21 +18,37 @@ namespace taper::llm {
 enum class ToolStyle : uint8_t {
   tagged,  ///< `<tool_call>{"name": …, "arguments": …}</tool_call>`: Qwen, Hermes, SmolLM 3
   plain,   ///< the whole answer is `{"name": …, "parameters": …}`: Llama 3
-  listed,  ///< `[TOOL_CALLS] [{"name": …, "arguments": …}]`: Mistral
+  listed,  ///< `[TOOL_CALLS] [{"name": …, "arguments": …}]`, or `[TOOL_CALLS]NAME[ARGS]{…}`:
+           ///< Mistral
+  sectioned,  ///< `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}`: DeepSeek
+  actions,  ///< `<|START_ACTION|>[{"tool_name": …, "parameters": …}]<|END_ACTION|>`: Command R7B
+            ///< and A; "Action: ```json […]```": Command R
+  channels,  ///< `<|channel|>commentary to=functions.NAME <|message|>{…}`: gpt-oss
+  fenced,    ///< a block between ``` or the whole answer, in JSON or as a call of Python: Gemma
+};
+
+/// What stands around thoughts and texts.
+enum class AnswerForm : uint8_t {
+  plain,      ///< `<think>…</think>` in front of the text
+  bracketed,  ///< `[THINK]…[/THINK]`: Mistral
+  sections,  ///< `<|START_THINKING|>…<|END_THINKING|><|START_RESPONSE|>…<|END_RESPONSE|>`: Command
+  channels,  ///< messages with the channels analysis, commentary and final: gpt-oss
 };
 
 /// What a template does with tools.
 struct ToolSupport {
   bool describes = false;               ///< it tells the model which tools there are
   ToolStyle style = ToolStyle::tagged;  ///< how it writes the calls of earlier answers
+  AnswerForm form = AnswerForm::plain;
+  bool writes_calls = false;  ///< it writes calls in its style, though it may describe no tools
 };
-/// Looks at what the template writes about a tool and a call.
+/// Looks at what the template writes about a tool, a call and an answer.
 ToolSupport tool_support_of(const ChatTemplate& chat);
 
-/// The same conversation for a template that knows no tools. The tools are described in the
-/// system's message, calls are written as `tagged`, and results become messages of the user.
+/// The same conversation for a template that describes no tools: the system's message does. If the
+/// template writes no calls, they are written as `tagged`, and results become messages of the user.
 /// Messages that are no list in JSON come back as they are, and the template refuses them.
-ChatInput with_tools_as_text(ChatInput input);
+ChatInput with_tools_as_text(ChatInput input, const ToolSupport& support = {});
 
 // ---- calls that must come
 
@@ -49,7 +65,7 @@ struct ToolCall {
   std::string name, arguments;  ///< arguments: an object in JSON
 };
 
-/// What an answer is made of: thoughts between `<think>` and `</think>`, text, and calls.
+/// What an answer is made of: thoughts, text, and calls.
 struct AnswerParts {
   std::string thoughts, text;
   std::vector<ToolCall> calls;
@@ -57,9 +73,20 @@ struct AnswerParts {
 
 struct AnswerStyle {
   std::optional<ToolStyle> tools;     ///< none: calls are ordinary text
-  bool begins_with_thoughts = false;  ///< the prompt ended with `<think>`
+  bool begins_with_thoughts = false;  ///< the prompt ended with `beginning_of_thoughts`
   bool begins_with_call = false;      ///< the prompt ended with `beginning_of_call`
+  AnswerForm form = AnswerForm::plain;
+  bool begins_with_text = false;  ///< the prompt ended with `beginning_of_text`
 };
+
+/// `<think>`; empty: an answer cannot begin inside of thoughts.
+std::string_view beginning_of_thoughts(AnswerForm form);
+/// What ends these thoughts: `</think>`.
+std::string_view end_of_thoughts(AnswerForm form);
+/// What stands in front of a text that must come; often empty.
+std::string_view beginning_of_text(AnswerForm form);
+/// Whether marks are special tokens: GenerateOptions::shows_special_tokens must be set.
+bool has_special_marks(const AnswerStyle& style);
 
 /// Takes an answer apart, as it comes piece by piece. All parts together have all of the answer,
 /// but for the marks, and for blanks beside them. What only looks like a call is text.
@@ -73,24 +100,31 @@ class AnswerReader {
   AnswerParts finish();
 
  private:
-  enum class State : uint8_t { start, thoughts, text, call };
+  enum class State : uint8_t { start, header, thoughts, text, call };
   bool step(AnswerParts& parts, bool ends);
   bool step_start(bool ends);
+  bool step_start_of_message(bool ends);
+  bool step_header(bool ends);
   bool step_thoughts(AnswerParts& parts, bool ends);
   bool step_text(AnswerParts& parts, bool ends);
   bool step_call(AnswerParts& parts, bool ends);
+  bool may_begin_with_call(std::string_view text, bool ends) const;
   void enter(State state, size_t mark_end);
+  void pass(std::string_view mark, size_t at);
   void give(std::string& to, size_t count);
 
   const AnswerStyle style_;
   State state_;
-  bool drops_blanks_;      ///< those that come next belong to a mark
-  bool may_think_ = true;  ///< thoughts stand only before everything else
+  bool drops_blanks_;                       ///< those that come next belong to a mark
+  bool may_think_ = true;                   ///< thoughts stand only before everything else
+  std::string_view begin_call_, end_call_;  ///< marks of the present call; may be empty
+  std::string called_;                      ///< the name in its header
   std::string waiting_;
 };
 
-/// The calls of a text: objects with `name`, and `arguments` or `parameters`, one behind the other
-/// or in a list. Empty if anything else is there.
-std::vector<ToolCall> read_calls(std::string_view text);
+/// The calls of a text, in the style between its marks: objects with `name` or `tool_name`, and
+/// `arguments` or `parameters`, one behind the other or in a list; for some styles also their own
+/// form. Empty if anything else is there.
+std::vector<ToolCall> read_calls(std::string_view text, ToolStyle style = ToolStyle::tagged);
 
 }  // namespace taper::llm

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 #include "taper/exporter/llm/program.h"
 #include "taper/exporter/llm/text_assets.h"
@@ -199,6 +200,35 @@ Tokenizer letters() {
     "model": {"type": "BPE", "merges": [], "vocab":
         {"<": 0, "|": 1, "e": 2, "n": 3, "d": 4, ">": 5, "a": 6, "\ufffd": 7}}})")
       .value();
+}
+
+// A grammar makes a model of bytes write exactly this.
+TEST_F(chat, shows_the_thoughts_of_all_families_alike) {
+  std::ofstream(talking_.folder + "/tokenizer.json") << byte_tokenizer();
+  const std::tuple<const char*, const char*, const char*> forms[] = {
+      {"<|channel|>final<|message|>",
+       "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Hi!",
+       "<think>\nHm.\n</think>\n\nHi!"},
+      {"<|channel|>final<|message|>", "<|channel|>final<|message|>Hi!", "Hi!"},
+      {"<|START_RESPONSE|>",
+       "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Hi!<|END_RESPONSE|>",
+       "<think>\nHm.\n</think>\n\nHi!"},
+      {"[THINK]x[/THINK]", "[THINK]Hm.[/THINK]Hi!", "<think>\nHm.\n</think>\n\nHi!"}};
+  for (const auto& [answer, written, shown] : forms) {
+    std::ofstream(talking_.folder + "/chat_template.jinja")
+        << "{% for m in messages %}{% if m.role == 'assistant' %}" << answer
+        << "{% endif %}{{ m.content }}{% endfor %}";
+    const LanguageModel model = LanguageModel::load(exported(talking_)).value();
+    Chat chat = greedy_chat(model, 150);
+    const Grammar grammar = Grammar::from_gbnf("root ::= \"" + std::string(written) + "\"").value();
+    chat.options().grammar =
+        std::make_shared<GrammarMatcher>(grammar, TokenTexts(model.tokenizer()));
+    std::string pieces;
+    for (const std::string_view piece : chat.say("a")) pieces += piece;
+    EXPECT_EQ(pieces, shown) << written;
+    EXPECT_EQ(chat.history().back().content, "Hi!");
+    EXPECT_EQ(chat.say("b").text(), shown);
+  }
 }
 
 TEST(user_text, is_never_a_special_token) {

@@ -134,13 +134,29 @@ TEST_F(server_forms, call_in_the_style_of_the_family) {
       "{{ tools }}{% for m in messages %}{{ m.content }}{% if m.tool_calls %}"
       "[TOOL_CALLS]{{ m.tool_calls | tojson }}{% endif %}{% endfor %}",
       "{{ tools }}{% for m in messages %}{{ m.content }}{% if m.tool_calls %}"
-      "{\"name\": \"x\", \"parameters\": {}}{% endif %}{% endfor %}"};
-  const llm::ToolStyle want[] = {llm::ToolStyle::listed, llm::ToolStyle::plain};
-  for (size_t i = 0; i < 2; ++i) {
+      "{\"name\": \"x\", \"parameters\": {}}{% endif %}{% endfor %}",
+      "{{ tools }}{% for m in messages %}{{ m.content }}{% if m.tool_calls %}"
+      "<｜tool▁calls▁begin｜>{{ m.tool_calls[0].function.name }}{% endif %}{% endfor %}",
+      "{{ tools }}{% for m in messages %}{{ m.content }}{% if m.tool_calls %}"
+      "<|START_ACTION|>{{ m.tool_calls[0].function.name }}{% endif %}{% endfor %}",
+      "{{ tools }}{% for m in messages %}{{ m.content }}{% if m.tool_calls %}"
+      "<|channel|>{{ m.tool_calls[0].function.name }}{% elif m.role == 'assistant' %}"
+      "<|channel|>final{% endif %}{% endfor %}",
+      "{% for m in messages %}{% if m.role == 'assistant' %}<start_of_turn>model{% endif %}"
+      "{{ m.content }}{% endfor %}"};
+  const llm::ToolStyle want[] = {llm::ToolStyle::listed,    llm::ToolStyle::plain,
+                                 llm::ToolStyle::sectioned, llm::ToolStyle::actions,
+                                 llm::ToolStyle::channels,  llm::ToolStyle::fenced};
+  for (size_t i = 0; i < std::size(styles); ++i) {
     load(styles[i]);
     EXPECT_EQ(model_->text().tools.style, want[i]);
     const json message = first_choice({{"tools", tools()}, {"tool_choice", "required"}})["message"];
     ASSERT_EQ(message["tool_calls"].size(), 1u) << message;
+    EXPECT_TRUE(message["content"].is_null() || message["content"] == "") << message;
+    // what must have a form is the text, whatever stands around texts
+    const json choice = first_choice({{"response_format", as_schema({{"enum", {"x", true}}})}});
+    const json value = json::parse(choice["message"]["content"].get<std::string>());
+    EXPECT_TRUE(value == "x" || value == true) << value;
   }
 }
 

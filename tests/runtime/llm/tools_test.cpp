@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
+#include <random>
+#include <string>
 
 #include "../../support/data.h"
 #include "json.h"
@@ -44,6 +46,57 @@ TEST(tools, tells_what_templates_do_with_them) {
   }
   for (const char* name : {"smollm", "chatml", "gemma", "llama2", "phi3", "zephyr"})
     EXPECT_FALSE(tool_support_of(golden_template(folder, name)).describes) << name;
+  for (const char* name : {"gemma", "gemma3"})
+    EXPECT_EQ(tool_support_of(golden_template(folder, name)).style, ToolStyle::fenced) << name;
+  const ToolSupport deepseek = tool_support_of(golden_template(folder, "deepseek_r1"));
+  EXPECT_FALSE(deepseek.describes);
+  EXPECT_TRUE(deepseek.writes_calls);
+  EXPECT_EQ(deepseek.style, ToolStyle::sectioned);
+}
+
+// Short ones, with the marks of the families' own templates.
+TEST(tools, tells_styles_and_forms_of_templates) {
+  const auto support = [](const std::string& call, const std::string& answer) {
+    std::string why;
+    const Result<ChatTemplate> chat = ChatTemplate::parse(
+        "{{ tools }}{% for m in messages %}{% if m.tool_calls %}{% set c = m.tool_calls[0] %}" +
+            call + "{% elif m.role == 'assistant' %}" + answer +
+            "{% else %}{{ m.content }}{% endif %}{% endfor %}",
+        &why);
+    EXPECT_TRUE(chat.ok()) << why;
+    return tool_support_of(chat.value());
+  };
+  const ToolSupport gpt_oss = support(
+      "<|start|>assistant to=functions.{{ c.function.name }}<|channel|>commentary "
+      "json<|message|>{{ c.function.arguments }}<|call|>",
+      "<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|end|>");
+  EXPECT_EQ(gpt_oss.style, ToolStyle::channels);
+  EXPECT_EQ(gpt_oss.form, AnswerForm::channels);
+  const ToolSupport command =
+      support("<|START_ACTION|>[{\"tool_name\": \"{{ c.function.name }}\"}]<|END_ACTION|>",
+              "<|START_RESPONSE|>{{ m.content }}<|END_RESPONSE|>");
+  EXPECT_EQ(command.style, ToolStyle::actions);
+  EXPECT_EQ(command.form, AnswerForm::sections);
+  const ToolSupport magistral =
+      support("[TOOL_CALLS]{{ c.function.name }}[ARGS]{}", "[THINK]x[/THINK]");
+  EXPECT_EQ(magistral.style, ToolStyle::listed);
+  EXPECT_EQ(magistral.form, AnswerForm::bracketed);
+  EXPECT_EQ(support("<tool_call>{{ c.function.name }}", "{{ m.content }}").form, AnswerForm::plain);
+}
+
+TEST(tools, describes_them_in_the_words_of_deepseek) {
+  ChatInput input;
+  input.messages = R"([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "",
+    "tool_calls": [{"function": {"name": "time", "arguments": {}}}]}, {"role": "tool", "content": "9"}])";
+  input.tools = weather_tool;
+  const Json messages =
+      Json::parse(with_tools_as_text(input, {false, ToolStyle::sectioned}).messages);
+  ASSERT_EQ(messages.size(), 4u);
+  EXPECT_THAT(messages[0]["content"], HasSubstr("### weather\nDescription: The weather.\n"));
+  EXPECT_THAT(messages[0]["content"],
+              HasSubstr("<｜tool▁call▁begin｜>tool_call_name<｜tool▁sep｜>"));
+  EXPECT_TRUE(messages[2].contains("tool_calls"));  // the template writes them
+  EXPECT_EQ(messages[3]["role"], "tool");
 }
 
 TEST(tools, describes_them_to_a_template_that_knows_none) {
@@ -101,6 +154,10 @@ TEST(tools, gives_a_schema_of_the_calls) {
   EXPECT_FALSE(accepts(ToolStyle::plain, "", time));
   EXPECT_TRUE(accepts(ToolStyle::listed, "", R"([{"name": "time", "arguments": {}}])"));
   EXPECT_FALSE(accepts(ToolStyle::listed, "", "[]"));
+  EXPECT_TRUE(accepts(ToolStyle::actions, "", R"([{"tool_name": "time", "parameters": {}}])"));
+  EXPECT_FALSE(accepts(ToolStyle::actions, "", R"([{"name": "time", "parameters": {}}])"));
+  for (const ToolStyle style : {ToolStyle::sectioned, ToolStyle::channels, ToolStyle::fenced})
+    EXPECT_TRUE(accepts(style, "", rome));
   EXPECT_EQ(schema_of_call(ToolStyle::plain, weather_tool, "none"), "");
 }
 
@@ -184,6 +241,179 @@ TEST(tools, takes_answers_apart_however_they_are_cut) {
     for (const size_t piece : {1u, 2u, 3u, 7u, 1000u})
       EXPECT_EQ(taken_apart(example.style, example.answer, piece), example.parts)
           << example.answer << " in pieces of " << piece;
+}
+
+void expect_parts(const AnswerStyle& style, const char* answer, const char* parts) {
+  for (const size_t piece : {1u, 2u, 3u, 7u, 1000u})
+    EXPECT_EQ(taken_apart(style, answer, piece), parts) << answer << " in pieces of " << piece;
+}
+
+TEST(tools, reads_the_calls_of_deepseek) {
+  AnswerStyle style{ToolStyle::sectioned}, thinks = style, forced = style;
+  thinks.begins_with_thoughts = forced.begins_with_call = true;
+  expect_parts(style,
+               "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n"
+               "{\"city\": \"Rome\"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function"
+               "<｜tool▁sep｜>time\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+               "||weather{\"city\":\"Rome\"}time{}");
+  expect_parts(style,
+               "Let me see.\n<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>"
+               "{\"city\": \"Rome\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+               "|Let me see.|weather{\"city\":\"Rome\"}");
+  expect_parts(thinks,
+               "\nThe time?\n</think>\n\n<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>time"
+               "<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+               "The time?||time{}");
+  expect_parts(forced, "{\"name\": \"time\", \"arguments\": {}}", "||time{}");
+  // broken: the text is there, and no mark is
+  expect_parts(style, "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{\"city\":",
+               "|weather{\"city\":|");
+  expect_parts(style, "<｜tool▁calls▁begin｜>", "||");
+  expect_parts(style,
+               "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>[1]<｜tool▁call▁end｜>"
+               "<｜tool▁calls▁end｜> b",
+               "|a[1] b|");
+}
+
+TEST(tools, reads_the_calls_of_command) {
+  AnswerStyle style{ToolStyle::actions}, thinks;
+  style.form = thinks.form = AnswerForm::sections;
+  thinks.begins_with_thoughts = true;
+  expect_parts(style,
+               "<|START_THINKING|>I look.<|END_THINKING|><|START_ACTION|>[\n    {\"tool_call_id\": "
+               "\"0\", \"tool_name\": \"weather\", \"parameters\": {\"city\": \"Rome\"}},\n"
+               "    {\"tool_call_id\": \"1\", \"tool_name\": \"time\", \"parameters\": {}}\n]"
+               "<|END_ACTION|>",
+               "I look.||weather{\"city\":\"Rome\"}time{}");
+  expect_parts(style,
+               "<|START_THINKING|>Easy.<|END_THINKING|><|START_RESPONSE|>It is 9.<|END_RESPONSE|>",
+               "Easy.|It is 9.|");
+  expect_parts(thinks, "Easy.<|END_THINKING|><|START_RESPONSE|>It is 9.", "Easy.|It is 9.|");
+  // the older form
+  AnswerStyle older{ToolStyle::actions};
+  expect_parts(older,
+               "Action: ```json\n[\n    {\n        \"tool_name\": \"time\",\n        "
+               "\"parameters\": {}\n    }\n]```",
+               "||time{}");
+  expect_parts(older, "I look.\nAction:\n```json\n[{\"tool_name\": \"time\"}]\n```",
+               "|I look.|time{}");
+  expect_parts(older, "Action: none", "|Action: none|");
+  // broken, or unasked for
+  expect_parts(style, "<|START_ACTION|>[{\"tool_name\": 1}]<|END_ACTION|>",
+               "|[{\"tool_name\": 1}]|");
+  expect_parts(style, "<|START_ACTION|>[{\"tool_na", "|[{\"tool_na|");
+  expect_parts(thinks, "x<|END_THINKING|><|START_ACTION|>[]<|END_ACTION|>", "x|[]|");
+  expect_parts(thinks, "Well", "Well||");
+}
+
+TEST(tools, reads_the_channels_of_gpt_oss) {
+  AnswerStyle style{ToolStyle::channels}, forced, text;
+  style.form = text.form = AnswerForm::channels;
+  forced = style;
+  forced.begins_with_call = true;
+  expect_parts(style,
+               "<|channel|>analysis<|message|>The user asks.<|end|><|start|>assistant<|channel|>"
+               "final<|message|>It is 9.",
+               "The user asks.|It is 9.|");
+  const char* call =
+      "<|channel|>analysis<|message|>I look.<|end|><|start|>assistant<|channel|>commentary "
+      "to=functions.weather <|constrain|>json<|message|>{\"city\": \"Rome\"}<|call|>";
+  expect_parts(style, call, "I look.||weather{\"city\":\"Rome\"}");
+  // the recipient may stand before the channel; arguments may be missing
+  expect_parts(style, " to=functions.time<|channel|>commentary json<|message|>{}", "||time{}");
+  expect_parts(style, "<|start|>assistant to=functions.time<|channel|>commentary<|message|>",
+               "||time{}");
+  // several calls, and a text in front of them
+  expect_parts(
+      style,
+      "<|channel|>commentary<|message|>I look twice.<|end|><|start|>assistant<|channel|>"
+      "commentary to=functions.a<|message|>{}<|call|><|start|>assistant<|channel|>commentary "
+      "to=functions.b<|message|>{\"x\": 1}<|call|>",
+      "|I look twice.|a{}b{\"x\":1}");
+  expect_parts(forced, "{\"name\": \"time\", \"arguments\": {}}", "||time{}");
+  // without tools, what goes to one is text; broken parts show no mark
+  expect_parts(text, call, "I look.|{\"city\": \"Rome\"}|");
+  expect_parts(style, "<|channel|>commentary to=functions.a<|message|>{\"x\": <|call|>",
+               "|{\"x\": |");
+  expect_parts(style, "<|channel|>final", "||");
+  expect_parts(style, "<|channel|>final<|message|>a < b <|", "|a < b <||");
+  expect_parts(style,
+               "<|channel|>analysis<|message|>a<|start|>assistant<|channel|>final<|message|>b",
+               "a|b|");
+  expect_parts(style, "Hello", "|Hello|");
+  expect_parts(style, "<|end|><|end|>", "||");
+}
+
+TEST(tools, reads_the_calls_of_gemma) {
+  const AnswerStyle style{ToolStyle::fenced};
+  expect_parts(style, "```json\n{\"name\": \"time\", \"parameters\": {}}\n```", "||time{}");
+  expect_parts(style, "I look.\n```tool_code\nweather(city='Rome', days=[1, 2])\n```",
+               "|I look.|weather{\"city\":\"Rome\",\"days\":[1,2]}");
+  expect_parts(style, "```tool_code\nprint(default_api.time())\n```", "||default_api.time{}");
+  expect_parts(style, "[time(), weather(city=\"a\\\"b\", x={'y': None, 'z': -1.5, 't': True},)]",
+               "||time{}weather{\"city\":\"a\\\"b\",\"x\":{\"y\":null,\"z\":-1.5,\"t\":true}}");
+  expect_parts(style, "{\"name\": \"time\"}", "||time{}");
+  expect_parts(style, "<tool_call>\n{\"name\": \"time\"}\n</tool_call>", "||time{}");
+  // code and JSON that are no calls
+  for (const char* text :
+       {"```python\nprint(1)\n```", "```json\n{\"x\": 1}\n```", "```python\nf(x)\n```", "[1, 2]",
+        "```tool_code\nf(a=b)\n```", "```tool_code\nf(a='x", "{\"x\"", "``", "```tool_code\nf(a=1",
+        "```python\nx = f(a=1)\n```", "[f(a=1)", "f(a=1)"})
+    expect_parts(style, text, ("|" + std::string(text) + "|").c_str());
+  expect_parts(style, ("[f(a=" + std::string(100, '[') + std::string(100, ']') + ")]").c_str(),
+               ("|[f(a=" + std::string(100, '[') + std::string(100, ']') + ")]|").c_str());
+}
+
+// Whatever a model writes: marks in any order, cut anywhere.
+TEST(tools, shows_no_special_token_of_the_family) {
+  const std::vector<std::string> channels = {"<|start|>", "<|channel|>", "<|message|>",  "<|end|>",
+                                             "<|call|>",  "<|return|>",  "<|constrain|>"},
+                                 sections = {"<|START_THINKING|>", "<|END_THINKING|>",
+                                             "<|START_RESPONSE|>", "<|END_RESPONSE|>",
+                                             "<|START_ACTION|>",   "<|END_ACTION|>"},
+                                 calls = {"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>",
+                                          "<｜tool▁call▁begin｜>",  "<｜tool▁call▁end｜>",
+                                          "<｜tool▁sep｜>",         "</think>"};
+  const std::vector<std::string> texts = {
+      "assistant", "analysis", "final", " to=functions.a ",         "{}",
+      "x ",        "<",        "\n",    "[{\"tool_name\": \"a\"}]", "a",
+      "{\"x\": 1}"};
+  const auto style_of = [](std::optional<ToolStyle> tools, AnswerForm form) {
+    AnswerStyle style{tools};
+    style.form = form;
+    return style;
+  };
+  const std::pair<AnswerStyle, std::vector<std::string>> families[] = {
+      {style_of(ToolStyle::channels, AnswerForm::channels), channels},
+      {style_of({}, AnswerForm::channels), channels},
+      {style_of(ToolStyle::actions, AnswerForm::sections), sections},
+      {style_of({}, AnswerForm::sections), sections},
+      {style_of(ToolStyle::sectioned, AnswerForm::plain), calls}};
+  std::mt19937 random(1);
+  for (const auto& [style, marks] : families)
+    for (int i = 0; i < 1000; ++i) {
+      std::string answer;
+      for (size_t n = random() % 12; n > 0; --n) {
+        const std::vector<std::string>& from = random() % 2 == 0 ? marks : texts;
+        answer += from[random() % from.size()];
+      }
+      const std::string whole = taken_apart(style, answer, answer.size() + 1);
+      for (const size_t piece : {1u, 5u})
+        EXPECT_EQ(taken_apart(style, answer, piece), whole) << answer;
+      for (const std::string& mark : marks)
+        EXPECT_TRUE(mark == "</think>" || whole.find(mark) == std::string::npos) << answer;
+    }
+}
+
+TEST(tools, reads_the_newer_calls_and_thoughts_of_mistral) {
+  AnswerStyle style{ToolStyle::listed};
+  style.form = AnswerForm::bracketed;
+  expect_parts(style,
+               "[THINK]Well.[/THINK]I look.[TOOL_CALLS]weather[CALL_ID]a1[ARGS]{\"city\": "
+               "\"Rome\"}[TOOL_CALLS]time[ARGS]{}",
+               "Well.|I look.|weather{\"city\":\"Rome\"}time{}");
+  expect_parts(style, "[TOOL_CALLS]time[ARGS]{", "|[TOOL_CALLS]time[ARGS]{|");
+  expect_parts(style, "[TOOL_CALLS]time", "|[TOOL_CALLS]time|");
 }
 
 TEST(tools, takes_the_answer_apart_that_the_page_shows) {

@@ -13,7 +13,7 @@ constexpr char probe_tool[] = R"([{"type": "function", "function": {"name": "pro
 // some templates want ids of nine characters
 constexpr char probe_call[] = R"([{"role": "user", "content": "x"}, {"role": "assistant",
   "content": "", "tool_calls": [{"id": "probe0000", "type": "function",
-  "function": {"name": "probe_tool", "arguments": {"place": "x"}}}]}])";
+  "function": {"name": "probe_call", "arguments": {"place": "x"}}}]}])";
 
 /// Empty if the template refuses.
 std::string rendered(const ChatTemplate& chat, const char* messages, const char* tools) {
@@ -26,6 +26,29 @@ std::string rendered(const ChatTemplate& chat, const char* messages, const char*
 
 bool contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
+}
+
+/// DeepSeek's own words.
+std::string description_in_sections(const Json& tools) {
+  std::string text = "## Tools\n\nYou have access to the following tools:\n";
+  for (const Json& tool : tools) {
+    const Json function = tool.is_object() ? tool.value("function", Json()) : Json();
+    if (!function.is_object()) continue;
+    const auto member = [&](const char* key) { return function.value(key, Json("")); };
+    const auto words = [](const Json& j) {
+      return j.is_string() ? j.get<std::string>() : j.dump();
+    };
+    text += "\n### " + words(member("name")) + "\nDescription: " + words(member("description")) +
+            "\n\nParameters: " + function.value("parameters", Json::object()).dump() + "\n";
+  }
+  return text +
+         "\nIMPORTANT: ALWAYS adhere to this exact format for tool use:\n"
+         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>tool_call_name<｜tool▁sep｜>tool_call_"
+         "arguments"
+         "<｜tool▁call▁end｜>{additional_tool_calls}<｜tool▁calls▁end｜>\n\nWhere:\n- "
+         "`tool_call_name` must be an exact match to one of the available tools\n- "
+         "`tool_call_arguments` must be valid JSON that strictly follows the tool's Parameters "
+         "Schema";
 }
 
 std::string description_of(const Json& tools) {
@@ -111,25 +134,57 @@ void close(Json& schema) {
 
 }  // namespace
 
+namespace {
+
+ToolStyle style_of(const std::string& call) {
+  if (contains(call, "[TOOL_CALLS]")) return ToolStyle::listed;
+  if (contains(call, "<｜tool▁calls▁begin｜>")) return ToolStyle::sectioned;
+  if (contains(call, "<|START_ACTION|>") || contains(call, "\"tool_name\""))
+    return ToolStyle::actions;
+  if (contains(call, "<|channel|>")) return ToolStyle::channels;
+  if (contains(call, "<tool_call>")) return ToolStyle::tagged;
+  return contains(call, "\"parameters\"") ? ToolStyle::plain : ToolStyle::tagged;
+}
+
+AnswerForm form_of(const std::string& answer) {
+  if (contains(answer, "<|channel|>")) return AnswerForm::channels;
+  if (contains(answer, "<|START_RESPONSE|>") || contains(answer, "<|START_TEXT|>"))
+    return AnswerForm::sections;
+  return contains(answer, "[THINK]") ? AnswerForm::bracketed : AnswerForm::plain;
+}
+
+}  // namespace
+
 ToolSupport tool_support_of(const ChatTemplate& chat) {
+  constexpr char question[] = R"([{"role": "user", "content": "x"}])",
+                 answer[] = R"([{"role": "user", "content": "x"},
+                   {"role": "assistant", "content": "x"}, {"role": "user", "content": "x"}])";
   ToolSupport support;
-  support.describes =
-      contains(rendered(chat, R"([{"role": "user", "content": "x"}])", probe_tool), "probe_tool");
-  if (!support.describes) return support;
-  const std::string call = rendered(chat, probe_call, "");
-  if (contains(call, "[TOOL_CALLS]"))
-    support.style = ToolStyle::listed;
-  else if (!contains(call, "<tool_call>") && contains(call, "\"parameters\""))
-    support.style = ToolStyle::plain;
+  const std::string with_answer = rendered(chat, answer, "");
+  support.form = form_of(with_answer);
+  support.describes = contains(rendered(chat, question, probe_tool), "probe_tool");
+  // some templates cannot do without tools
+  std::string call = rendered(chat, probe_call, "");
+  if (call.empty()) call = rendered(chat, probe_call, probe_tool);
+  support.writes_calls = contains(call, "probe_call");
+  if (support.describes) {
+    support.style = style_of(call);
+  } else if (style_of(call) == ToolStyle::sectioned) {
+    support.style = ToolStyle::sectioned;
+  } else if (contains(with_answer, "<start_of_turn>model")) {
+    support.style = ToolStyle::fenced;
+  }
   return support;
 }
 
-ChatInput with_tools_as_text(ChatInput input) {
+ChatInput with_tools_as_text(ChatInput input, const ToolSupport& support) {
   const Json messages = Json::parse(input.messages, nullptr, /*allow_exceptions=*/false);
   const Json tools = Json::parse(input.tools, nullptr, /*allow_exceptions=*/false);
   if (!messages.is_array() || messages.empty()) return input;
-  Json changed = without_tools(messages);
-  if (tools.is_array() && !tools.empty()) add_description(changed, description_of(tools));
+  const bool keeps_calls = support.style == ToolStyle::sectioned;
+  Json changed = keeps_calls ? messages : without_tools(messages);
+  if (tools.is_array() && !tools.empty())
+    add_description(changed, keeps_calls ? description_in_sections(tools) : description_of(tools));
   input.messages = changed.dump();
   input.tools.clear();
   return input;
@@ -138,9 +193,16 @@ ChatInput with_tools_as_text(ChatInput input) {
 std::string_view beginning_of_call(ToolStyle style) {
   switch (style) {
     case ToolStyle::tagged:
+    case ToolStyle::fenced:
       return "<tool_call>\n";
     case ToolStyle::listed:
       return "[TOOL_CALLS]";
+    case ToolStyle::sectioned:
+      return "<｜tool▁calls▁begin｜>";
+    case ToolStyle::actions:
+      return "<|START_ACTION|>";
+    case ToolStyle::channels:
+      return "<|channel|>commentary to=functions <|constrain|>json<|message|>";
     default:
       return "";
   }
@@ -148,7 +210,9 @@ std::string_view beginning_of_call(ToolStyle style) {
 
 std::string schema_of_call(ToolStyle style, const std::string& tools, const std::string& name) {
   const Json list = Json::parse(tools, nullptr, /*allow_exceptions=*/false);
-  const char* const key = style == ToolStyle::plain ? "parameters" : "arguments";
+  const bool is_action = style == ToolStyle::actions;
+  const char* const key = style == ToolStyle::plain || is_action ? "parameters" : "arguments";
+  const char* const name_key = is_action ? "tool_name" : "name";
   Json definitions = Json::object(), calls = Json::array();
   for (const Json& tool : list) {
     const Json function = tool.is_object() ? tool.value("function", Json()) : Json();
@@ -160,13 +224,13 @@ std::string schema_of_call(ToolStyle style, const std::string& tools, const std:
     move_references(arguments, place);
     definitions[std::to_string(definitions.size())] = std::move(arguments);
     calls.push_back({{"type", "object"},
-                     {"properties", {{"name", {{"const", called}}}, {key, {{"$ref", place}}}}},
-                     {"required", {"name", key}},
+                     {"properties", {{name_key, {{"const", called}}}, {key, {{"$ref", place}}}}},
+                     {"required", {name_key, key}},
                      {"additionalProperties", false}});
   }
   if (calls.empty()) return "";
   Json schema = {{"anyOf", std::move(calls)}};
-  if (style == ToolStyle::listed)
+  if (style == ToolStyle::listed || is_action)
     schema = {
         {"type", "array"}, {"prefixItems", {std::move(schema)}}, {"items", false}, {"minItems", 1}};
   schema["$defs"] = std::move(definitions);
