@@ -9,7 +9,7 @@ model=
 cd "$(dirname "$0")/.."
 
 echo "== set-up"
-scripts/setup.sh
+TAPER_SETUP_XNNPACK=off scripts/setup.sh # language models do not use it, and it has a thousand files
 echo "== build the command taper"
 scripts/build.sh release taper
 taper=build/release/bin/taper

@@ -14,10 +14,12 @@ packages=(
   clang-14 lld-14 libclang-rt-14-dev clang-format-14  # fuzzers, formatting
 )
 
+# those of another architecture, as test_arm64.sh installs them, do not count
+native=$(dpkg --print-architecture)
 missing=()
 for package in "${packages[@]}" "$@"; do
-  status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
-  [ "$status" = installed ] || missing+=("$package")
+  status=$(dpkg-query --show --showformat='${Architecture} ${db:Status-Status}\n' "$package" 2>/dev/null || true)
+  grep -qxE "(all|$native) installed" <<<"$status" || missing+=("$package")
 done
 if [ ${#missing[@]} -eq 0 ]; then
   echo "setup: nothing is missing"
@@ -33,5 +35,5 @@ else
   echo "setup: installed ${#missing[@]} packages"
 fi
 
-# Taper builds and passes its tests without it
-"$(dirname "$0")/setup_xnnpack.sh" || echo "setup: without XNNPACK; the delegate is left out"
+# Taper builds and passes its tests without it. TAPER_SETUP_XNNPACK=off leaves it out.
+[ "${TAPER_SETUP_XNNPACK:-on}" = off ] || "$(dirname "$0")/setup_xnnpack.sh" || echo "setup: without XNNPACK; the delegate is left out"
