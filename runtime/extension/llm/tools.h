@@ -24,7 +24,8 @@ enum class ToolStyle : uint8_t {
   actions,  ///< `<|START_ACTION|>[{"tool_name": …, "parameters": …}]<|END_ACTION|>`: Command R7B
             ///< and A; "Action: ```json […]```": Command R
   channels,  ///< `<|channel|>commentary to=functions.NAME <|message|>{…}`: gpt-oss
-  fenced,    ///< a block between ``` or the whole answer, in JSON or as a call of Python: Gemma
+  fenced,    ///< a block between ``` or the whole answer, in JSON or as a call of Python: Gemma;
+             ///< `<start_function_call>call:NAME{…}`: FunctionGemma
 };
 
 /// What stands around thoughts and texts.

@@ -89,8 +89,9 @@ TEST(tools, describes_them_in_the_words_of_deepseek) {
   input.messages = R"([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "",
     "tool_calls": [{"function": {"name": "time", "arguments": {}}}]}, {"role": "tool", "content": "9"}])";
   input.tools = weather_tool;
-  const Json messages =
-      Json::parse(with_tools_as_text(input, {false, ToolStyle::sectioned}).messages);
+  ToolSupport support;
+  support.style = ToolStyle::sectioned, support.writes_calls = true;
+  const Json messages = Json::parse(with_tools_as_text(input, support).messages);
   ASSERT_EQ(messages.size(), 4u);
   EXPECT_THAT(messages[0]["content"], HasSubstr("### weather\nDescription: The weather.\n"));
   EXPECT_THAT(messages[0]["content"],
@@ -354,6 +355,16 @@ TEST(tools, reads_the_calls_of_gemma) {
                "||time{}weather{\"city\":\"a\\\"b\",\"x\":{\"y\":null,\"z\":-1.5,\"t\":true}}");
   expect_parts(style, "{\"name\": \"time\"}", "||time{}");
   expect_parts(style, "<tool_call>\n{\"name\": \"time\"}\n</tool_call>", "||time{}");
+  expect_parts(
+      style,
+      "<start_function_call>call:weather{city:<escape>Rome, {x}<escape>,days:[1,2.5],of:{a:"
+      "true,<escape>b c<escape>:null}}<end_function_call><start_function_call>call:time{}"
+      "<end_function_call>",
+      "||weather{\"city\":\"Rome, {x}\",\"days\":[1,2.5],\"of\":{\"a\":true,\"b c\":null}}time{}");
+  expect_parts(style, "<start_function_call>call:weather{city:<escape>Ro",
+               "|call:weather{city:<escape>Ro|");
+  expect_parts(style, "<start_function_call>call:a{x:y}<end_function_call>", "|call:a{x:y}|");
+  expect_parts(style, "<start_function_call>call:a{x:1}}<end_function_call>", "|call:a{x:1}}|");
   // code and JSON that are no calls
   for (const char* text :
        {"```python\nprint(1)\n```", "```json\n{\"x\": 1}\n```", "```python\nf(x)\n```", "[1, 2]",

@@ -284,7 +284,7 @@ bool AnswerReader::step_call(AnswerParts& parts, bool ends) {
   std::move(found.begin(), found.end(), std::back_inserter(parts.calls));
   if (!found.empty()) return true;
   std::string text = body;
-  if (!style_.tools || !are_special(*style_.tools))
+  if (!style_.tools || !are_special(*style_.tools, begin_call_))
     text = std::string(begin_call_) + body + std::string(is_closed ? end_call_ : "");
   parts.text += without(std::move(text), hidden_marks(style_));
   return true;

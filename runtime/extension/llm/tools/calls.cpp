@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "taper/runtime/extension/llm/tools.h"
+#include "taper/runtime/extension/llm/tools/escaped_calls.h"
 #include "taper/runtime/extension/llm/tools/marks.h"
 #include "taper/runtime/extension/llm/tools/python_calls.h"
 
@@ -127,8 +128,10 @@ std::vector<ToolCall> read_own_form(std::string_view text, ToolStyle style) {
       return read_sections(text);
     case ToolStyle::listed:
       return read_named(text);
-    case ToolStyle::fenced:
-      return read_python_calls(unfenced(text));
+    case ToolStyle::fenced: {
+      std::vector<ToolCall> calls = read_python_calls(unfenced(text));
+      return calls.empty() ? read_escaped_call(text) : calls;
+    }
     default:
       return {};
   }

@@ -15,7 +15,8 @@ const std::vector<CallMarks>& call_marks(std::optional<ToolStyle> style) {
                 {"```json", "```"},
                 {"```tool_code", "```"},
                 {"```tool_call", "```"},
-                {"```python", "```"}};
+                {"```python", "```"},
+                {"<start_function_call>", "<end_function_call>"}};
   if (!style) return none;
   switch (*style) {
     case ToolStyle::tagged:
@@ -33,9 +34,9 @@ const std::vector<CallMarks>& call_marks(std::optional<ToolStyle> style) {
   }
 }
 
-bool are_special(ToolStyle style) {
-  return style == ToolStyle::sectioned || style == ToolStyle::actions ||
-         style == ToolStyle::channels;
+bool are_special(ToolStyle style, std::string_view begin) {
+  return begin == "<start_function_call>" || style == ToolStyle::sectioned ||
+         style == ToolStyle::actions || style == ToolStyle::channels;
 }
 
 const std::vector<std::string_view>& hidden_marks(const AnswerStyle& style) {

@@ -13,8 +13,9 @@ struct CallMarks {
   std::string_view begin, end;
 };
 const std::vector<CallMarks>& call_marks(std::optional<ToolStyle> style);
-/// Whether the marks are special tokens. Then no part of an answer shows them.
-bool are_special(ToolStyle style);
+/// Whether the marks are special tokens. Then no part of an answer shows them. `begin`: of
+/// CallMarks.
+bool are_special(ToolStyle style, std::string_view begin);
 
 /// Special tokens of the family. No part of an answer shows them, wherever a model writes them.
 const std::vector<std::string_view>& hidden_marks(const AnswerStyle& style);

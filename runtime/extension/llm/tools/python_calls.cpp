@@ -1,5 +1,6 @@
 #include "taper/runtime/extension/llm/tools/python_calls.h"
 
+#include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <string>

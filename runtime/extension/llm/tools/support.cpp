@@ -143,6 +143,7 @@ ToolStyle style_of(const std::string& call) {
     return ToolStyle::actions;
   if (contains(call, "<|channel|>")) return ToolStyle::channels;
   if (contains(call, "<tool_call>")) return ToolStyle::tagged;
+  if (contains(call, "<start_function_call>")) return ToolStyle::fenced;
   return contains(call, "\"parameters\"") ? ToolStyle::plain : ToolStyle::tagged;
 }
 
@@ -169,7 +170,7 @@ ToolSupport tool_support_of(const ChatTemplate& chat) {
   support.writes_calls = contains(call, "probe_call");
   if (support.describes) {
     support.style = style_of(call);
-  } else if (style_of(call) == ToolStyle::sectioned) {
+  } else if (support.writes_calls && style_of(call) == ToolStyle::sectioned) {
     support.style = ToolStyle::sectioned;
   } else if (contains(with_answer, "<start_of_turn>model")) {
     support.style = ToolStyle::fenced;
@@ -181,7 +182,7 @@ ChatInput with_tools_as_text(ChatInput input, const ToolSupport& support) {
   const Json messages = Json::parse(input.messages, nullptr, /*allow_exceptions=*/false);
   const Json tools = Json::parse(input.tools, nullptr, /*allow_exceptions=*/false);
   if (!messages.is_array() || messages.empty()) return input;
-  const bool keeps_calls = support.style == ToolStyle::sectioned;
+  const bool keeps_calls = support.writes_calls && support.style == ToolStyle::sectioned;
   Json changed = keeps_calls ? messages : without_tools(messages);
   if (tools.is_array() && !tools.empty())
     add_description(changed, keeps_calls ? description_in_sections(tools) : description_of(tools));
