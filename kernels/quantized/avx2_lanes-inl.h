@@ -1,8 +1,9 @@
 // Vectors of AVX2 for block_tiles-inl.h. Each source includes this in a namespace of its own, and
 // adds its sums: there is no #pragma once.
 struct Avx2Lanes {
-  static constexpr int lanes = 8, sums = 10, most_vectors = 2;
-  static constexpr auto round = round_unit_avx2;
+  static constexpr int lanes = 8, sums = 10, most_vectors = 2, most_rows = 4;
+  static constexpr bool overlaps = false;
+  static constexpr auto round = round_units_avx2;
   using F = __m256;
   using I = __m256i;
   using B = __m256i;

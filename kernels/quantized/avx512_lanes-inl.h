@@ -2,8 +2,9 @@
 // and adds its sums: there is no #pragma once.
 
 struct Avx512Lanes {
-  static constexpr int lanes = 16, sums = 24, most_vectors = 2;
-  static constexpr auto round = round_unit_avx2;
+  static constexpr int lanes = 16, sums = 24, most_vectors = 2, most_rows = 4;
+  static constexpr bool overlaps = true;
+  static constexpr auto round = round_units_avx2;
   using F = __m512;
   using I = __m512i;
   using B = __m512i;

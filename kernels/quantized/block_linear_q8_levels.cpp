@@ -51,8 +51,9 @@ void round_rows(Context& context, const BlockTiles& tiles, View<const float> inp
   constexpr index_t at_once = 16384 / unit_elements;  // units of one task
   const index_t units = rows * x.units_of_row();
   parallel_for(context.threads, ceil_div(units, at_once), [&](index_t task) {
-    for (index_t u = task * at_once; u < smaller(units, (task + 1) * at_once); ++u)
-      tiles.round_unit(input.data() + u * unit_elements, x.values + u * unit_elements, x.units[u]);
+    const index_t first = task * at_once, end = smaller(units, first + at_once);
+    tiles.round(input.data() + first * unit_elements, end - first, x.values + first * unit_elements,
+                x.units + first);
   });
 }
 

@@ -4,10 +4,12 @@
 //   lanes                   f32 in a vector: 4, 8 or 16
 //   sums                    vectors of sums, of integers and of f32, for which there are registers
 //   most_vectors            of weights that a tile takes at once: 2 or 4
+//   most_rows               of x that a tile takes at once
+//   overlaps                whether the sums of a unit become floats while the next ones are summed
 //   F, I, B                 vectors of f32, of i32, and of bytes, four for each lane
 //   signed_byte<i>(b)       byte i of each lane, as f32
 //   adds_128                whether add_signed takes w + 128 in place of w
-//   round                   round_unit of rounded_rows.h
+//   round                   round_units of rounded_rows.h
 //   Sum<small>              sums of products of bytes in I. `small`: of unsigned ones below 16.
 //                           begin(correction) and result(sum, correction) add what it points to
 //                           once; add(sum, w, x) multiplies unsigned bytes with signed ones,
@@ -85,22 +87,36 @@ TAPER_INLINE F offset_at(const std::byte* scales, int unit, int v) {
   return m;
 }
 
-// What is prefetched of a part of each panel: the bytes that are read some time later. The
-// processor's own prefetch stops at the end of each page of 4 KB. Behind the end of the part
-// follows that of the next panel.
+// Whether one tile reads a panel for a few rows of x, or two do, each for half of the rows.
+enum class Pass { only, first, second };
+
+// What is prefetched of a part of each panel: in an only pass the bytes that are read some time
+// later, and behind the end of the part those of the next panel. The processor's own prefetch stops
+// at the end of each page of 4 KB. Two passes each prefetch half of the next panel.
 struct Soon {
   const std::byte *at = nullptr, *end = nullptr;
-  index_t jump = 0;  // from the end to the next panel's part
+  index_t jump = 0;   // from the end to the next panel's part
+  index_t other = 0;  // from the first half of what is fetched to the other one
 
-  TAPER_INLINE void begin(const std::byte* part, index_t bytes, index_t ahead, index_t next) {
-    at = part + ahead, end = part + bytes, jump = next - bytes;
-    if (at >= end) at += jump;
+  template <int bytes>
+  TAPER_INLINE void begin(const std::byte* part, index_t length, index_t ahead, index_t next,
+                          Pass pass) {
+    jump = next - length;
+    if (pass == Pass::only) {
+      at = part + ahead, end = part + length, other = bytes / 2;
+      if (at >= end) at += jump;
+    } else {
+      at = part + next, end = at + length;
+      if (pass == Pass::second) at += bytes / 2, end += bytes / 2;
+    }
   }
   template <int bytes>
   TAPER_INLINE void fetch() {
     constexpr int line = 64;
     TAPER_UNROLL
-    for (int i = 0; i < bytes; i += line) __builtin_prefetch(at + i);
+    for (int i = 0; i < bytes / 2; i += line) __builtin_prefetch(at + i);
+    TAPER_UNROLL
+    for (int i = 0; i < bytes / 2 && bytes > line; i += line) __builtin_prefetch(at + other + i);
     at += bytes;
     if (at == end) at += jump;
   }
@@ -113,23 +129,36 @@ struct Tile {
   using Sum = Lanes::Sum<V::is_small>;
   static constexpr PanelFormat format = panel_format(layout);
   static constexpr int panels = (vectors + vectors_of_panel - 1) / vectors_of_panel;
+  static constexpr int results = rows * vectors;
 
+  // A processor sums bytes with the units that also multiply floats. They are busy all the time if
+  // the sums of a unit become floats one by one, between those of the next unit.
+  // A single row waits for memory.
+  static constexpr bool overlaps = Lanes::overlaps && rows > 1 && 2 * results <= Lanes::sums;
   // The sums of integers fill the registers. The results wait in memory for the end of each unit.
-  static constexpr bool results_in_memory = 2 * rows * vectors > Lanes::sums;
+  static constexpr bool results_in_memory = (overlaps ? 3 : 2) * results > Lanes::sums;
 
   const std::byte *values[panels] = {}, *scales[panels] = {};
   Soon soon_values[panels], soon_scales[panels];
   int v0;  // the first vector in its panel
   const int8_t* x[rows];
   const RoundedUnit* of_x[rows];
+  index_t now = 0;  // the unit that is summed
   I sum[rows][vectors];
   F y[results_in_memory ? 1 : rows][vectors];
   float* to;
+  index_t panel_step;  // from the results of a panel to those of the next one
+
+  // Where units overlap: the sums that become floats, what they are multiplied with, and their
+  // unit. Before the first unit, all are zero.
+  I done[overlaps ? rows : 1][vectors];
+  F scale[vectors], offset[vectors];
+  index_t before = 0;
 
   static constexpr int panel_of(int vector) { return vector / vectors_of_panel; }
   TAPER_INLINE int in_panel(int vector) const { return v0 + vector % vectors_of_panel; }
   TAPER_INLINE float* place(int r, int v) const {
-    return to + (panel_of(v) * rows + r) * panel_width + in_panel(v) * Lanes::lanes;
+    return to + panel_of(v) * panel_step + r * panel_width + in_panel(v) * Lanes::lanes;
   }
   TAPER_INLINE F result(int r, int v) const {
     if constexpr (results_in_memory)
@@ -163,30 +192,48 @@ struct Tile {
   TAPER_INLINE void begin() {
     TAPER_UNROLL
     for (int r = 0; r < rows; ++r) {
-      const I first = Sum::begin(V::correction(*of_x[r], half));
+      const I first = Sum::begin(V::correction(of_x[r][now], half));
       TAPER_UNROLL
-      for (int v = 0; v < vectors; ++v) sum[r][v] = first;
+      for (int v = 0; v < vectors; ++v) {
+        if constexpr (overlaps) done[r][v] = sum[r][v];
+        sum[r][v] = first;
+      }
     }
   }
-  template <int half, int part>  // part: the half, or 2: all
-  TAPER_INLINE void end(int unit) {
+  template <int half>
+  TAPER_INLINE void take_scales(int unit) {
     TAPER_UNROLL
     for (int v = 0; v < vectors; ++v) {
       const std::byte* const here = scales[panel_of(v)];
-      const F scale = scale_at<layout>(here, unit, half, in_panel(v));
-      F offset;
-      if constexpr (V::has_offset) offset = offset_at<layout>(here, unit, in_panel(v));
-      TAPER_UNROLL
-      for (int r = 0; r < rows; ++r) {
-        const I products = Sum::result(sum[r][v], V::correction(*of_x[r], half));
-        F sum_of_units = Lanes::multiply_add(Lanes::multiply(scale, Lanes::all(of_x[r]->scale)),
-                                             Lanes::to_float(products), result(r, v));
-        if constexpr (V::has_offset)
-          sum_of_units =
-              Lanes::multiply_add(offset, Lanes::all(of_x[r]->weighted[part]), sum_of_units);
-        set_result(r, v, sum_of_units);
-      }
+      scale[v] = scale_at<layout>(here, unit, half, in_panel(v));
+      if constexpr (V::has_offset) offset[v] = offset_at<layout>(here, unit, in_panel(v));
     }
+  }
+  template <int half>
+  TAPER_INLINE void add_result(int r, int v, I sums, const RoundedUnit& unit) {
+    constexpr int part = V::has_halves ? half : 2;  // 2: all
+    const I products = Sum::result(sums, V::correction(unit, half));
+    F sum_of_units = Lanes::multiply_add(Lanes::multiply(scale[v], Lanes::all(unit.scale)),
+                                         Lanes::to_float(products), result(r, v));
+    if constexpr (V::has_offset)
+      sum_of_units = Lanes::multiply_add(offset[v], Lanes::all(unit.weighted[part]), sum_of_units);
+    set_result(r, v, sum_of_units);
+  }
+  // Results [first, end) of the unit before, or of the half.
+  template <int half, int first, int end>
+  TAPER_INLINE void add_done(index_t unit) {
+    TAPER_UNROLL
+    for (int i = first; i < end; ++i) {
+      const int r = i / vectors, v = i % vectors;
+      add_result<half>(r, v, done[r][v], of_x[r][unit]);
+    }
+  }
+  template <int half>
+  TAPER_INLINE void add_all(int unit) {
+    take_scales<half>(unit);
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) TAPER_UNROLL
+    for (int r = 0; r < rows; ++r) add_result<half>(r, v, sum[r][v], of_x[r][now]);
   }
   TAPER_INLINE void prefetch_values() {
     TAPER_UNROLL
@@ -196,46 +243,82 @@ struct Tile {
     TAPER_UNROLL
     for (int p = 0; p < panels; ++p) soon_scales[p].template fetch<format.scale_bytes>();
   }
+
+  // Groups of a unit, or of a half. `done_half`: the half that becomes floats meanwhile.
+  template <int done_half, int first, int... i>
+  TAPER_INLINE void add_groups(index_t done_unit, std::integer_sequence<int, i...>) {
+    constexpr int groups = sizeof...(i);
+    if constexpr (overlaps)
+      ((add_group<first + i>(),
+        add_done<done_half, i * results / groups, (i + 1) * results / groups>(done_unit)),
+       ...);
+    else
+      (add_group<first + i>(), ...);
+  }
   TAPER_INLINE void unit(int unit) {
     prefetch_values();
     begin<0>();
-    add_group<0>(), add_group<1>(), add_group<2>(), add_group<3>();
-    if constexpr (V::has_halves) end<0, 0>(unit), begin<1>();
-    add_group<4>(), add_group<5>(), add_group<6>(), add_group<7>();
-    if constexpr (V::has_halves)
-      end<1, 1>(unit);
-    else
-      end<0, 2>(unit);
+    if constexpr (V::has_halves) {
+      constexpr auto four_groups = std::make_integer_sequence<int, 4>();
+      add_groups<1, 0>(before, four_groups), end<0>(unit);
+      begin<1>();
+      add_groups<0, 4>(now, four_groups), end<1>(unit);
+    } else {
+      add_groups<0, 0>(before, std::make_integer_sequence<int, 8>()), end<0>(unit);
+    }
     TAPER_UNROLL
-    for (int r = 0; r < rows; ++r) x[r] += unit_elements, ++of_x[r];
+    for (int r = 0; r < rows; ++r) x[r] += unit_elements;
     TAPER_UNROLL
     for (int p = 0; p < panels; ++p) values[p] += format.value_bytes;
+    before = now++;
+  }
+  template <int half>
+  TAPER_INLINE void end(int unit) {
+    if constexpr (overlaps)
+      take_scales<half>(unit);
+    else
+      add_all<half>(unit);
   }
   TAPER_INLINE void run(const BlockMatrix& w, index_t panel, const RoundedRows& rounded,
-                        index_t row, int first_vector, float* results) {
-    v0 = first_vector, to = results;
+                        index_t row, int first_vector, float* results_of_panel, index_t step,
+                        Pass pass) {
+    v0 = first_vector, to = results_of_panel, panel_step = step;
     const index_t bytes = panel_bytes(layout, w.depth), blocks = w.units() / format.units,
                   value_bytes = w.units() * format.value_bytes;
     TAPER_UNROLL
     for (int p = 0; p < panels; ++p) {
       values[p] = w.data + (panel + p) * bytes, scales[p] = values[p] + value_bytes;
       constexpr index_t ahead = 3072;  // of values; of scales as long before they are read
-      soon_values[p].begin(values[p], value_bytes, ahead, panels * bytes);
-      soon_scales[p].begin(scales[p], blocks * format.scale_bytes,
-                           ahead / (format.units * format.value_bytes) * format.scale_bytes,
-                           panels * bytes);
+      soon_values[p].template begin<format.value_bytes>(values[p], value_bytes, ahead,
+                                                        panels * bytes, pass);
+      soon_scales[p].template begin<format.scale_bytes>(
+          scales[p], blocks * format.scale_bytes,
+          ahead / (format.units * format.value_bytes) * format.scale_bytes, panels * bytes, pass);
     }
     TAPER_UNROLL
     for (int r = 0; r < rows; ++r) {
       x[r] = rounded.value(row + r, 0), of_x[r] = &rounded.unit(row + r, 0);
       TAPER_UNROLL
-      for (int v = 0; v < vectors; ++v) set_result(r, v, Lanes::all(0));
+      for (int v = 0; v < vectors; ++v) {
+        set_result(r, v, Lanes::all(0));
+        if constexpr (overlaps) sum[r][v] = Sum::begin(nullptr);
+      }
+    }
+    if constexpr (overlaps) {
+      TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v) scale[v] = offset[v] = Lanes::all(0);
     }
     for (index_t left = blocks; left > 0; --left) {
       prefetch_scales();
       for (int u = 0; u < format.units; ++u) unit(u);
       TAPER_UNROLL
       for (int p = 0; p < panels; ++p) scales[p] += format.scale_bytes;
+    }
+    if constexpr (overlaps) {
+      TAPER_UNROLL
+      for (int r = 0; r < rows; ++r) TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v) done[r][v] = sum[r][v];
+      if (blocks > 0) add_done<V::has_halves ? 1 : 0, 0, results>(before);
     }
     if constexpr (!results_in_memory) {
       TAPER_UNROLL
@@ -251,9 +334,11 @@ constexpr bool shares_x = Lanes::most_vectors == 2 && !Values<layout>::has_halve
 
 // Takes several vectors at once, which share what is read of x, if there are registers for their
 // sums and results, or at least for two vectors of sums. Panels that share nothing are taken one
-// after the other.
+// after the other. The results of a panel begin `step` after those of the panel before.
 template <Layout layout, int rows, int panels>
-void tile(const BlockMatrix& w, index_t panel, const RoundedRows& x, index_t row, float* to) {
+__attribute__((noinline)) void tile_of_rows(const BlockMatrix& w, index_t panel,
+                                            const RoundedRows& x, index_t row, float* to,
+                                            index_t step, Pass pass) {
   constexpr int all = panels * vectors_of_panel, registers = Lanes::sums / (2 * rows),
                 fit = registers >= 4 && Lanes::most_vectors == 4    ? 4
                       : registers >= 2                              ? 2
@@ -261,13 +346,30 @@ void tile(const BlockMatrix& w, index_t panel, const RoundedRows& x, index_t row
                                                                     : 1,
                 vectors = fit < all ? fit : all;
   if constexpr (panels == 2 && vectors <= vectors_of_panel) {
-    tile<layout, rows, 1>(w, panel, x, row, to);
-    tile<layout, rows, 1>(w, panel + 1, x, row, to + rows * panel_width);
+    tile_of_rows<layout, rows, 1>(w, panel, x, row, to, step, pass);
+    tile_of_rows<layout, rows, 1>(w, panel + 1, x, row, to + step, step, pass);
   } else {
     for (int v = 0; v < all; v += vectors) {
       Tile<layout, rows, vectors> t;
-      t.run(w, panel, x, row, v, to);
+      t.run(w, panel, x, row, v, to, step, pass);
     }
+  }
+}
+template <Layout layout, int rows, int panels>
+void tile(const BlockMatrix& w, index_t panel, const RoundedRows& x, index_t row, float* to) {
+  constexpr index_t step = rows * panel_width;
+  constexpr int parts = (rows + Lanes::most_rows - 1) / Lanes::most_rows,
+                first = (rows + parts - 1) / parts, other = rows - first;
+  static_assert(parts <= 2);
+  if constexpr (other == 0) {
+    tile_of_rows<layout, rows, panels>(w, panel, x, row, to, step, Pass::only);
+  } else {
+    // Panels come from memory for these rows alone. Where sums take longer, nothing waits for them.
+    const bool waits = Lanes::overlaps && x.rows <= rows;
+    tile_of_rows<layout, first, panels>(w, panel, x, row, to, step,
+                                        waits ? Pass::first : Pass::only);
+    tile_of_rows<layout, other, panels>(w, panel, x, row + first, to + first * panel_width, step,
+                                        waits ? Pass::second : Pass::only);
   }
 }
 

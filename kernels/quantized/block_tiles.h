@@ -36,7 +36,7 @@ struct BlockTiles {
     UnpackPanel unpack;
     MultiplyPanels multiply[3];  ///< of 1, 2 and 4 rows
   } of_format[5];                ///< in the order of the layouts
-  void (*round_unit)(const float* x, int8_t* values, RoundedUnit& unit);
+  RoundUnits round;
 
   const OfFormat& of(Layout layout) const {
     return of_format[static_cast<int>(layout) - static_cast<int>(Layout::q4_0_panels)];

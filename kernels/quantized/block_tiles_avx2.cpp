@@ -18,7 +18,9 @@ struct Lanes : Avx2Lanes {
     static TAPER_INLINE I begin(const int32_t*) { return _mm256_setzero_si256(); }
     // Pairs of small products stay below 2^15 for a whole unit: 16 * 15 * 127. Others become i32.
     static TAPER_INLINE I add_pairs(I sum, I pairs) {
-      return small ? _mm256_add_epi16(sum, pairs) : _mm256_add_epi32(sum, of_pairs(pairs));
+      sum = small ? _mm256_add_epi16(sum, pairs) : _mm256_add_epi32(sum, of_pairs(pairs));
+      __asm__("" : "+x"(sum));  // compilers that know what is added do so late, out of registers
+      return sum;
     }
     static TAPER_INLINE I add(I sum, B w, B x) {
       return add_pairs(sum, _mm256_maddubs_epi16(w, x));

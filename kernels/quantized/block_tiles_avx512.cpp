@@ -18,7 +18,9 @@ struct Lanes : Avx512Lanes {
     static TAPER_INLINE I begin(const int32_t*) { return _mm512_setzero_si512(); }
     // Pairs of small products stay below 2^15 for a whole unit: 16 * 15 * 127. Others become i32.
     static TAPER_INLINE I add_pairs(I sum, I pairs) {
-      return small ? _mm512_add_epi16(sum, pairs) : _mm512_add_epi32(sum, of_pairs(pairs));
+      sum = small ? _mm512_add_epi16(sum, pairs) : _mm512_add_epi32(sum, of_pairs(pairs));
+      __asm__("" : "+v"(sum));  // compilers that know what is added do so late, out of registers
+      return sum;
     }
     static TAPER_INLINE I add(I sum, B w, B x) {
       return add_pairs(sum, _mm512_maddubs_epi16(w, x));

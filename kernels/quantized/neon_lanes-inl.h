@@ -2,9 +2,10 @@
 // is no #pragma once. It defines add_products(sum, w, x), which adds the products of four
 // neighbouring bytes to each sum. No x is -128.
 struct NeonLanes {
-  static constexpr int lanes = 4, sums = 24, most_vectors = 4;
+  static constexpr int lanes = 4, sums = 24, most_vectors = 4, most_rows = 8;
+  static constexpr bool overlaps = false;
   static constexpr bool adds_128 = false;
-  static constexpr auto round = round_unit;
+  static constexpr auto round = round_units;
   using F = float32x4_t;
   using I = int32x4_t;
   using B = int8x16_t;

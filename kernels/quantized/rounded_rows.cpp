@@ -53,7 +53,15 @@ void round_unit(const float* x, int8_t* values, RoundedUnit& unit) {
   for (int i = 0; i < 2 && !is_zero; ++i)
     sums[i] = round_half(x + i * half, 127 / largest, values + i * half);
   unit.scale = !is_finite ? std::numeric_limits<float>::quiet_NaN() : is_zero ? 0 : largest / 127;
-  set_sums(unit, sums[0], sums[1]);
+  const int32_t all = sums[0] + sums[1], parts[] = {sums[0], sums[1], all};
+  for (int i = 0; i < 3; ++i) unit.weighted[i] = unit.scale * static_cast<float>(parts[i]);
+  unit.without_8 = -8 * all, unit.without_128 = -128 * all;
+  for (int i = 0; i < 2; ++i) unit.without_32[i] = -32 * sums[i];
+}
+
+void round_units(const float* x, index_t count, int8_t* values, RoundedUnit* units) {
+  for (index_t u = 0; u < count; ++u)
+    round_unit(x + u * unit_elements, values + u * unit_elements, units[u]);
 }
 
 }  // namespace taper::quantized

@@ -9,20 +9,18 @@ namespace taper::quantized {
 /// is below 1e-30, all are zero. If an element is NaN or infinite, the scale is NaN.
 struct RoundedUnit {
   float scale;
-  float weighted[3];  ///< scale times sum
-  int32_t sum[3];     ///< of the integers: of the two halves, and of all
+  float weighted[3];  ///< scale times the sum of the integers: of the two halves, and of all
   /// The negative sums times what is taken from each unsigned integer of a format: 8 and 128 for
   /// all, 32 for the two halves.
   int32_t without_8, without_128, without_32[2];
-  int32_t unused;
 };
-static_assert(sizeof(RoundedUnit) == 48);
+static_assert(sizeof(RoundedUnit) == 32);
 
 /// Rows of activations. `values` has `depth` bytes for each row.
 struct RoundedRows {
   int8_t* values = nullptr;
   RoundedUnit* units = nullptr;
-  index_t depth = 0;
+  index_t rows = 0, depth = 0;
 
   index_t units_of_row() const { return depth / unit_elements; }
   const int8_t* value(index_t row, index_t unit) const {
@@ -35,17 +33,11 @@ struct RoundedRows {
 
 /// Rounds the elements of one unit.
 void round_unit(const float* x, int8_t* values, RoundedUnit& unit);
+/// Rounds `count` units that follow each other.
+using RoundUnits = void (*)(const float* x, index_t count, int8_t* values, RoundedUnit* units);
+void round_units(const float* x, index_t count, int8_t* values, RoundedUnit* units);
 /// The same bits, on machines with AVX2.
-void round_unit_avx2(const float* x, int8_t* values, RoundedUnit& unit);
-
-/// What follows from the sums of the halves. The scale is set before.
-inline void set_sums(RoundedUnit& unit, int32_t first, int32_t other) {
-  unit.sum[0] = first, unit.sum[1] = other, unit.sum[2] = first + other;
-  for (int i = 0; i < 3; ++i) unit.weighted[i] = unit.scale * static_cast<float>(unit.sum[i]);
-  unit.without_8 = -8 * unit.sum[2], unit.without_128 = -128 * unit.sum[2];
-  for (int i = 0; i < 2; ++i) unit.without_32[i] = -32 * unit.sum[i];
-  unit.unused = 0;
-}
+void round_units_avx2(const float* x, index_t count, int8_t* values, RoundedUnit* units);
 
 /// The bytes of so many rows, which `cut_rounded_rows` cuts from memory at a multiple of 64.
 constexpr size_t bytes_of_rounded_rows(index_t rows, index_t depth) {
@@ -56,7 +48,8 @@ constexpr size_t bytes_of_rounded_rows(index_t rows, index_t depth) {
 inline RoundedRows cut_rounded_rows(void* memory, index_t rows, index_t depth) {
   auto* bytes = static_cast<std::byte*>(memory);
   const index_t values = (rows * depth + 63) / 64 * 64;
-  return {reinterpret_cast<int8_t*>(bytes), reinterpret_cast<RoundedUnit*>(bytes + values), depth};
+  return {reinterpret_cast<int8_t*>(bytes), reinterpret_cast<RoundedUnit*>(bytes + values), rows,
+          depth};
 }
 
 }  // namespace taper::quantized

@@ -29,9 +29,24 @@ TAPER_INLINE void store(const __m256i (&q)[4], int8_t* values) {
                       _mm256_permutevar8x32_epi32(in_lanes, order));
 }
 
-}  // namespace
+/// Sets all of a unit. Its first half is in q[0] and q[1].
+TAPER_INLINE void set_unit(RoundedUnit& unit, float scale, const __m256i (&q)[4]) {
+  const __m256i pairs =
+      _mm256_hadd_epi32(_mm256_add_epi32(q[0], q[1]), _mm256_add_epi32(q[2], q[3]));
+  const __m128i four =
+      _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+  const __m128i sums = _mm_hadd_epi32(four, four);  // first, other, first, other
+  const __m128i all = _mm_add_epi32(sums, _mm_shuffle_epi32(sums, 0xb1));
+  const __m128 scales = _mm_set1_ps(scale);
+  const __m128i weighted = _mm_blend_epi32(_mm_shuffle_epi32(sums, 0x50), all, 8);
+  _mm_storeu_ps(&unit.scale,
+                _mm_blend_ps(_mm_mul_ps(scales, _mm_cvtepi32_ps(weighted)), scales, 1));
+  const __m128i without = _mm_blend_epi32(sums, all, 3);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(&unit.without_8),
+                   _mm_mullo_epi32(without, _mm_setr_epi32(-8, -128, -32, -32)));
+}
 
-void round_unit_avx2(const float* x, int8_t* values, RoundedUnit& unit) {
+TAPER_INLINE void round_one(const float* x, int8_t* values, RoundedUnit& unit) {
   __m256 of_x[4];
   TAPER_UNROLL
   for (int i = 0; i < 4; ++i) of_x[i] = _mm256_loadu_ps(x + 8 * i);
@@ -42,14 +57,14 @@ void round_unit_avx2(const float* x, int8_t* values, RoundedUnit& unit) {
   TAPER_UNROLL
   for (int i = 0; i < 4; ++i) q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(of_x[i], inverse));
   store(q, values);
+  set_unit(unit, largest / 127, q);
+}
 
-  const __m256i pairs =
-      _mm256_hadd_epi32(_mm256_add_epi32(q[0], q[1]), _mm256_add_epi32(q[2], q[3]));
-  const __m128i four =
-      _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
-  const auto sums = static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_hadd_epi32(four, four)));
-  unit.scale = largest / 127;
-  set_sums(unit, static_cast<int32_t>(sums), static_cast<int32_t>(sums >> 32));
+}  // namespace
+
+void round_units_avx2(const float* x, index_t count, int8_t* values, RoundedUnit* units) {
+  for (index_t u = 0; u < count; ++u)
+    round_one(x + u * unit_elements, values + u * unit_elements, units[u]);
 }
 
 }  // namespace taper::quantized

@@ -102,6 +102,42 @@ TEST(block_linear_q8, gives_a_row_the_same_bits_in_any_company) {
   }
 }
 
+TEST(block_linear_q8, takes_any_number_of_units) {
+  for (const Layout layout : {Layout::q4_0, Layout::q4_1, Layout::q8_0})
+    for (const index_t units : {1, 2, 3, 5}) {
+      const Weights w(layout, 40, units * unit_elements);
+      for (const index_t rows : {1, 2, 3, 4, 6, 8, 21}) expect_product(w, rows, false, nullptr);
+    }
+  for (const Layout layout : {Layout::q4_k, Layout::q6_k})
+    for (const index_t blocks : {1, 3})
+      expect_product(Weights(layout, 40, blocks * 256), 20, false, nullptr);
+}
+
+// An infinite scale meets the sum of its own unit alone: zero times infinity would be NaN.
+TEST(block_linear_q8, multiplies_an_infinite_scale_with_nothing_else) {
+  constexpr index_t columns = 16, depth = 96, block = 18;
+  const Shape shape = Shape::dense(std::vector<index_t>{columns, depth});
+  for (index_t infinite = 0; infinite < 3; ++infinite) {
+    std::vector<std::byte> blocks(static_cast<size_t>(columns * 3 * block), std::byte{0x99});
+    for (index_t b = 0; b < columns * 3; ++b) {
+      const uint16_t scale = b % 3 == infinite ? 0x7c00 : 0x3c00;  // infinity, 1
+      std::memcpy(blocks.data() + b * block, &scale, sizeof scale);
+    }
+    const TensorRef source{blocks.data(), &shape, DType::f32, Layout::q4_0};
+    std::vector<std::byte> panels(bytes_of_panels(source));
+    pack_panels(source, panels.data());
+    const TensorRef packed{panels.data(), &shape, DType::f32, Layout::q4_0_panels};
+    const Array x({20, depth}, 1);
+    for (const Kernel* k : tests::kernels_of(all, ops::taper_block_linear_q8))
+      for (const TensorRef* weight : {&source, &packed}) {
+        SCOPED_TRACE(::testing::Message() << k->name << ", unit " << infinite);
+        Array y({20, columns});
+        tests::call(*k, {slot(x), slot(weight), tests::absent(), slot(y)});
+        for (index_t i = 0; i < y.numel(); ++i) ASSERT_EQ(y[i], HUGE_VALF) << i;
+      }
+  }
+}
+
 TEST(block_linear_q8, keeps_zeros_and_spreads_no_nan_to_other_rows) {
   const Weights w(Layout::q4_1, 16, 64);
   Array x({4, 64}, 0);
