@@ -102,6 +102,27 @@ TEST(block_linear_q8, gives_a_row_the_same_bits_in_any_company) {
   }
 }
 
+#if TAPER_TILES_X86
+TEST(rounded_rows, have_the_same_bits_with_avx2) {
+  if (!cpu_features().has(with_implied(CpuFeature::avx2))) GTEST_SKIP();
+  constexpr index_t units = 39;
+  Array x = Array::random({units, unit_elements}, 9);
+  const auto fill = [&](index_t unit, float value) {
+    for (index_t k = 0; k < unit_elements; ++k) x[unit * unit_elements + k] = value;
+  };
+  fill(0, 0), fill(5, -0.0f), fill(6, 1e-38f), fill(7, 3e38f), fill(37, 0);
+  x[9 * unit_elements + 31] = NAN, x[14 * unit_elements] = -INFINITY, x[38 * unit_elements] = NAN;
+  for (index_t count = 0; count <= units; ++count) {
+    std::vector<int8_t> want(units * unit_elements, 77), values = want;
+    std::vector<RoundedUnit> want_units(units), of_x(units);
+    round_units(x.data(), count, want.data(), want_units.data());
+    round_units_avx2(x.data(), count, values.data(), of_x.data());
+    EXPECT_EQ(values, want);
+    EXPECT_EQ(std::memcmp(of_x.data(), want_units.data(), units * sizeof(RoundedUnit)), 0) << count;
+  }
+}
+#endif
+
 TEST(block_linear_q8, takes_any_number_of_units) {
   for (const Layout layout : {Layout::q4_0, Layout::q4_1, Layout::q8_0})
     for (const index_t units : {1, 2, 3, 5}) {
