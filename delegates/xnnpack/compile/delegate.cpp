@@ -1,6 +1,7 @@
 #include "taper/delegates/xnnpack/compile/delegate.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "taper/delegates/xnnpack/compile/rounded.h"
@@ -88,6 +89,11 @@ void XnnpackDelegate::Observer::ran(const Node* nodes, size_t count) {
   for (size_t i = 0; i < count; ++i)
     times.push_back({nodes[i].name, nodes[i].source, static_cast<double>(nodes[i].us)});
   take(times);
+}
+
+uint64_t XnnpackDelegate::Observer::now_us() const {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 
 void XnnpackDelegate::time_nodes(partition::TakeNodeTimes take) const {

@@ -34,6 +34,7 @@ class XnnpackDelegate final : public partition::Delegate {
   /// Makes texts of host code of what the backend tells.
   struct Observer final : NodeObserver {
     void ran(const Node* nodes, size_t count) override;
+    uint64_t now_us() const override;
     partition::TakeNodeTimes take;
   };
   XnnpackBackend* backend_;

@@ -31,6 +31,8 @@ class Engine {
   /// the engine can only be destroyed.
   bool is_broken() const { return is_broken_; }
 
+  bool is_timed() const { return is_timed_; }
+
   Workspace& workspace() const { return workspace_; }
 
   /// Takes the sizes of the operands. False: the library refuses them, or has other result sizes,

@@ -15,6 +15,8 @@ class NodeObserver {
   /// After each call of a part: its nodes in order, without those that the library fused into
   /// others. The texts are gone afterwards.
   virtual void ran(const Node* nodes, size_t count) = 0;
+  /// A steady clock in microseconds, for what the library does not time itself.
+  virtual uint64_t now_us() const = 0;
 
  protected:
   ~NodeObserver() = default;

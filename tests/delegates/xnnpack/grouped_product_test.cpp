@@ -184,6 +184,39 @@ TEST(xnnpack_grouped_product, allocates_nothing_whatever_the_groups_are) {
   EXPECT_EQ(memory_use().allocations, in_library);
 }
 
+struct Names final : NodeObserver {
+  void ran(const Node* nodes, size_t count) override {
+    calls.emplace_back();
+    for (size_t i = 0; i < count; ++i) EXPECT_EQ(nodes[i].us, 1u) << "of its clock";
+    for (size_t i = 0; i < count; ++i)
+      calls.back().push_back(std::string(nodes[i].name) + " of " + nodes[i].source);
+  }
+  uint64_t now_us() const override { return ++us; }
+  std::vector<std::vector<std::string>> calls;
+  mutable uint64_t us = 0;
+};
+
+TEST(xnnpack_grouped_product, is_a_node_of_profiles_with_its_line) {
+  delegate();
+  const Experts program(12);
+  Names names;
+  backend().observe(&names);
+  {
+    Module module = program.load();
+    for (int i = 0; i < 2; ++i)
+      (void)multiply(module, twelve_rows, std::vector<int64_t>{3, 6, 9, 12});
+  }
+  backend().observe(nullptr);
+  ASSERT_EQ(names.calls.size(), 2u);
+  for (const auto& call : names.calls) {
+    ASSERT_EQ(call.size(), 1u);
+    EXPECT_NE(call[0].find(
+                  "Grouped Fully Connected (NC, F32) of _grouped_mm at grouped_product_test.cpp"),
+              std::string::npos)
+        << call[0];
+  }
+}
+
 TEST(xnnpack_grouped_product, packs_its_matrices_once_and_gives_memory_back) {
   delegate();
   const Experts program(12);

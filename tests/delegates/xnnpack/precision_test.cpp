@@ -205,6 +205,7 @@ struct Sources final : NodeObserver {
   void ran(const Node* nodes, size_t count) override {
     for (size_t i = 0; i < count; ++i) lines.emplace_back(nodes[i].source);
   }
+  uint64_t now_us() const override { return 0; }
   std::vector<std::string> lines;
 };
 
