@@ -1,5 +1,7 @@
 // What of a mapping is in memory. Needs Linux.
 #pragma once
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -30,6 +32,20 @@ inline int64_t kilobytes_in_large_pages() {
     if (line.rfind("VmFlags:", 0) == 0 && line.find(" hg") != std::string::npos) sum += size;
   }
   return sum;
+}
+
+/// Whether the system hears wishes for large pages. An emulator may keep them to itself.
+inline bool hears_wishes_for_large_pages() {
+  constexpr size_t bytes = size_t{4} << 20;
+  const int64_t before = kilobytes_in_large_pages();
+  void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return false;
+#ifdef MADV_HUGEPAGE
+  (void)::madvise(mapped, bytes, MADV_HUGEPAGE);
+#endif
+  const bool hears = kilobytes_in_large_pages() > before;
+  (void)::munmap(mapped, bytes);
+  return hears;
 }
 
 }  // namespace taper::tests

@@ -113,8 +113,8 @@ TEST(xnnpack_backend, gives_its_memory_back) {
 
 #ifdef __linux__
 TEST(xnnpack_backend, gives_large_pages_back) {
-  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"))
-    GTEST_SKIP() << "this system has no large pages";
+  if (!tests::hears_wishes_for_large_pages())
+    GTEST_SKIP() << "this system has no large pages, or an emulator does not ask for them";
   const Tensor large = random_tensor({2048, 2048}, 62);
   Delegated program([&](const Tensor& x) { return linear(x, large); }, {1, 2048});
   // glibc keeps memory of up to the largest size that was released
