@@ -100,6 +100,17 @@ TEST(taper_export, leaves_integers_as_they_are_with_f16) {
   EXPECT_THAT(o.out, HasSubstr("xnnpack-f16 runs 3 nodes in 1 delegate, 0 left"));
 }
 
+TEST(taper_inspect, gives_back_what_a_backend_loaded) {
+  delegates::xnnpack::delegate();
+  const std::string model = tests::test_data("pt2/torchao_int8_dynamic.pt2").string(),
+                    program = tests::scratch_file("inspected.taper").string();
+  ASSERT_EQ(taper_command("export", model, "-o", program, "--backend", "xnnpack").code, success);
+  const size_t before = delegates::xnnpack::memory_use().bytes;
+  EXPECT_EQ(taper_command("inspect", program).code, success);
+  EXPECT_EQ(taper_command("check", program).code, success);
+  EXPECT_EQ(delegates::xnnpack::memory_use().bytes, before);
+}
+
 TEST(taper_profile, shows_the_nodes_of_a_part_with_their_lines) {
   delegates::xnnpack::delegate();
   const std::string model = tests::test_data("pt2/v2_9_linear.pt2").string(),
