@@ -110,13 +110,14 @@ struct Soon {
       if (pass == Pass::second) at += bytes / 2, end += bytes / 2;
     }
   }
-  template <int bytes>
+  template <int bytes, bool has_passes>
   TAPER_INLINE void fetch() {
     constexpr int line = 64;
+    const index_t half = has_passes ? other : bytes / 2;
     TAPER_UNROLL
     for (int i = 0; i < bytes / 2; i += line) __builtin_prefetch(at + i);
     TAPER_UNROLL
-    for (int i = 0; i < bytes / 2 && bytes > line; i += line) __builtin_prefetch(at + other + i);
+    for (int i = 0; i < bytes / 2 && bytes > line; i += line) __builtin_prefetch(at + half + i);
     at += bytes;
     if (at == end) at += jump;
   }
@@ -237,11 +238,11 @@ struct Tile {
   }
   TAPER_INLINE void prefetch_values() {
     TAPER_UNROLL
-    for (int p = 0; p < panels; ++p) soon_values[p].template fetch<format.value_bytes>();
+    for (int p = 0; p < panels; ++p) soon_values[p].template fetch<format.value_bytes, overlaps>();
   }
   TAPER_INLINE void prefetch_scales() {
     TAPER_UNROLL
-    for (int p = 0; p < panels; ++p) soon_scales[p].template fetch<format.scale_bytes>();
+    for (int p = 0; p < panels; ++p) soon_scales[p].template fetch<format.scale_bytes, overlaps>();
   }
 
   // Groups of a unit, or of a half. `done_half`: the half that becomes floats meanwhile.
