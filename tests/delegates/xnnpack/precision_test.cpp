@@ -117,7 +117,9 @@ TEST(xnnpack_f16, rounds_what_stands_around_functions_without_kernels) {
     Module module = program.load();
     const std::vector<float> have = call(module, x), want = network(x).template to_vector<float>();
     expect_close(have, want, f16_tolerance);
-    EXPECT_EQ(have == in_f32(network, x), !has_f16());
+    float worst = 0;
+    for (size_t i = 0; i < want.size(); ++i) worst = std::max(worst, std::abs(have[i] - want[i]));
+    EXPECT_EQ(worst > 1e-5f, has_f16());
   };
   expect_around([](const Tensor& y) { return gelu(y); });
   expect_around([](const Tensor& y) { return exp(y); });
