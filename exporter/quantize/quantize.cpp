@@ -306,6 +306,14 @@ class Quantizer {
     if (std::ranges::all_of(sums, [](const auto& sum) { return sum == nullptr; })) return {};
     return {sums.begin(), sums.end()};
   }
+  /// How many inputs one matrix learns from.
+  int64_t inputs_for(const Weight& w) const {
+    int64_t count = 0;
+    for (const ProductInput& i : inputs_of(w))
+      if (const auto found = hessians_.find(i); found != hessians_.end())
+        count += found->second[0]->inputs;
+    return count;
+  }
   static void add(const Hessian& h, int64_t depth, std::shared_ptr<Hessian>& sum) {
     if (h.inputs == 0) return;
     if (sum == nullptr) sum = std::make_shared<Hessian>(depth);
@@ -385,8 +393,7 @@ class Quantizer {
       const Quantized q = quantized(w, decision);
       decision.payload = q.payload;
       report.measure = q.measure, report.zero_rows = q.zero_rows;
-      const SharedHessians hessians = hessians_of(w, decision.depth);
-      if (learns(q.method) && w.matrices == 0 && !hessians.empty()) little_data_.add(*hessians[0]);
+      if (learns(q.method) && w.matrices == 0) little_data_.add(inputs_for(w), w.depth());
       if (q.unreached > 0)
         report_.notes.push_back("the data reach no row of " + std::to_string(q.unreached) + " of " +
                                 io::counted(w.matrices, "expert") + " of " + w.constant->path);
@@ -514,9 +521,9 @@ class Quantizer {
   /// Weights that learned from few rows, and the one with the fewest.
   struct LittleData {
     int64_t count = 0, rows = 0, depth = 0;
-    void add(const Hessian& h) {
-      if (h.inputs >= h.depth) return;
-      if (count++ == 0 || h.inputs < rows) rows = h.inputs, depth = h.depth;
+    void add(int64_t inputs, int64_t elements) {
+      if (inputs == 0 || inputs >= elements) return;
+      if (count++ == 0 || inputs < rows) rows = inputs, depth = elements;
     }
   } little_data_;
   bool has_sequence_ = false;  ///< some weights are sequential

@@ -308,6 +308,26 @@ TEST(quantize, keeps_zeros_where_the_format_has_one) {
   EXPECT_THAT(report.notes[0], HasSubstr("of 160 zeros of w are none in q4_1 mse"));
 }
 
+/// Rows of 40 elements, which fill up blocks of 64.
+TEST(quantize, warns_of_fewer_inputs_than_a_row_has_elements) {
+  const auto notes_for = [](int64_t inputs) {
+    const std::string count = std::to_string(inputs);
+    Model model;
+    model.add("w", random_payload({8, 40}, 1)).add("b", random_payload({8}, 2));
+    model.nodes = "input \"x\" = %x: f32[" + count + ", 40]\n%y: f32[" + count +
+                  ", 8] = linear(%x, %w, %b)\noutput \"y\" = %y\n";
+    Options options;
+    options.samples = Examples({{random_tensor({inputs, 40}, 4)}});
+    const std::unique_ptr<ir::Graph> graph = model.graph();
+    return quantize({graph.get()}, recipe_of(R"({"weights": "q4_0", "method": "gptq"})"), options)
+        .notes;
+  };
+  EXPECT_THAT(notes_for(40), testing::IsEmpty());
+  EXPECT_THAT(notes_for(39),
+              ElementsAre(HasSubstr("1 weight learned from fewer rows than a row has elements, "
+                                    "such as 39 rows for 40")));
+}
+
 /// No kernel reads weights of convolutions in blocks.
 TEST(quantize, widens_weights_of_convolutions_if_the_recipe_says_so) {
   Model m;
