@@ -2,13 +2,15 @@
 
 const weights = page.weights.filter((w) => w.scheme), left = page.weights.filter((w) => !w.scheme);
 
+// Three digits, but no exponent.
+const microseconds = (w) => (w.us === null ? "" : w.us < 100 ? w.us.toPrecision(3) : w.us.toFixed(0));
 const shareOfError = sharesOf(weights), harm = shareColumn(weights, shareOfError);
 const columns = [
   harm,
   ...lossColumns(page.samples),
   number("before", (w) => bytes(w.before), (w) => w.before),
   number("after", (w) => bytes(w.after), (w) => w.after),
-  ...(weights.some((w) => w.us !== null) ? [number("its module, us", (w) => (w.us === null ? "" : w.us.toPrecision(3)), (w) => w.us ?? 0)] : []),
+  ...(weights.some((w) => w.us !== null) ? [number("its module, us", microseconds, (w) => w.us ?? 0)] : []),
   named("scheme", (w) => w.scheme),
   named("weight", (w) => w.path),
   named("sizes", (w) => "(" + w.sizes.join(", ") + ")" + w.remarks),
@@ -24,7 +26,7 @@ function drawNext() {
     lines.push(["p", "These weights make " + (100 * part).toFixed(0) + " % of the error. Put rules for them first in the recipe:"],
       ["pre", rules.join(",\n")]);
   }
-  if (weights.some((w) => w.harm_db < 12))
+  if (weights.some((w) => decibels(w.harm_db) < 12))
     lines.push(["p", "Some weights kept less than 12 dB. Give them more bits, or train the model with their numbers (docs/quantization.md)."]);
   if (page.samples === 0) lines.push(["p", "Give calibration data (--calibrate), so that GPTQ can make errors cancel each other."]);
   if (worst.length > 0)
