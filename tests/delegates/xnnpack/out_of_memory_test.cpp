@@ -65,6 +65,14 @@ Tensor deep_network(const Tensor& x) {
   return y;
 }
 
+// A product of a mixture of experts is made of operators, not of a graph. The ends come from x.
+Tensor experts(const Tensor& x) {
+  static const Tensor matrices = random_tensor({40, 16, 24}, 7);
+  const Tensor sizes = abs(reshape(narrow(x, 0, 0, 3), {48}));
+  const Tensor ends = minimum(cumsum(narrow(sizes, 0, 0, 40), 0), full({40}, 25.0));
+  return grouped_mm(x, matrices, ends.to(DType::i64));
+}
+
 template <class F>
 std::vector<std::byte> program(F&& function, const eager::Dims& sizes,
                                Precision precision = Precision::f32) {
@@ -115,6 +123,10 @@ TEST(xnnpack_out_of_memory, of_one_allocation_is_reported_and_the_next_call_comp
 }
 TEST(xnnpack_out_of_memory, of_all_allocations_is_reported_and_the_next_call_computes) {
   expect_reports_and_then_results(network, random_tensor({1, 3, 40, 24}, 3), 20, true);
+}
+TEST(xnnpack_out_of_memory, of_a_grouped_product_is_reported_and_the_next_call_computes) {
+  for (const bool and_all_later : {false, true})
+    expect_reports_and_then_results(experts, random_tensor({30, 16}, 8), 80, and_all_later);
 }
 TEST(xnnpack_out_of_memory, of_f16_is_reported_and_the_next_call_computes) {
   for (const bool and_all_later : {false, true})
