@@ -185,12 +185,29 @@ HWY_INLINE Vec between(Vec x, Vec low, Vec high) {
 #endif
 }
 /// The first `count` floats of a vector, at most `lanes`. Others are loaded as 0, and not stored.
+/// Memory may end behind them, and other threads may write there.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 HWY_INLINE Vec load_first(const float* from, index_t count) {
   return hn::MaskedLoad(hn::FirstN(Tag(), static_cast<size_t>(count)), Tag(), from);
 }
 HWY_INLINE void store_first(Vec v, float* to, index_t count) {
   hn::BlendedStore(v, hn::FirstN(Tag(), static_cast<size_t>(count)), Tag(), to);
 }
+#else
+// Without masks, Highway reads a whole vector, and on Arm it writes the others back.
+HWY_INLINE Vec load_first(const float* from, index_t count) {
+  alignas(16) float lane[lanes] = {};
+  for (int i = 0; i < lanes; ++i)
+    if (i < count) lane[i] = from[i];
+  return load(lane);
+}
+HWY_INLINE void store_first(Vec v, float* to, index_t count) {
+  alignas(16) float lane[lanes];
+  store(v, lane);
+  for (int i = 0; i < lanes; ++i)
+    if (i < count) to[i] = lane[i];
+}
+#endif
 
 /// `lanes` small floats, widened.
 template <class E>

@@ -12,6 +12,7 @@
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
 #include "taper/tests/kernels/quantized/block_weights.h"
+#include "taper/tests/support/guarded_memory.h"
 
 namespace taper::quantized {
 namespace {
@@ -239,6 +240,25 @@ TEST(block_linear, has_the_bits_of_linear_on_the_elements) {
       }
     }
   }
+}
+
+// What lies there may be a result that another thread writes.
+TEST(block_linear, touches_nothing_behind_its_result) {
+  constexpr index_t depth = 512;
+  for (const index_t columns : {1, 3, 18, 67})
+    for (const index_t rows : {1, 3, 40}) {
+      const Weights w(Layout::q8_0, columns, depth);
+      const Array x = Array::random({rows, depth}, 5);
+      const Shape shape = Shape::dense(std::vector<index_t>{rows, columns});
+      for (const Operator* op : {&ops::taper_block_linear, &ops::taper_block_linear_q8})
+        for (const Kernel* k : tests::kernels_of(all, *op))
+          for (const TensorRef* weight : w.refs()) {
+            SCOPED_TRACE(k->name);
+            const tests::GuardedMemory y(static_cast<size_t>(rows * columns) * sizeof(float));
+            const TensorRef result{y.data(), &shape, DType::f32};
+            tests::call(*k, {slot(x), slot(weight), tests::absent(), slot(&result)});
+          }
+    }
 }
 
 /// Blocks with all bytes, negative numbers and NaN among them. `set_scale` writes the scale of a
