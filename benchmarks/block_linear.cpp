@@ -1,8 +1,7 @@
 // linear with weights in blocks, beside the bandwidth of reading memory, the peak of integers and
 // the f32 product of the same sizes: taper::block_linear_q8, which rounds its input, and
-// taper::block_linear. The weights of a call are not in the
-// caches: calls take turns with copies that are larger together. On a machine that does other work
-// as well, compare the best figures.
+// taper::block_linear. The weights of a call are not in the caches: calls take turns with copies
+// that are larger together. On a machine that does other work as well, compare the best figures.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
