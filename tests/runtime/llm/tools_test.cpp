@@ -416,6 +416,30 @@ TEST(tools, shows_no_special_token_of_the_family) {
     }
 }
 
+TEST(tools, reads_the_strings_of_python) {
+  const AnswerStyle style{ToolStyle::fenced};
+  expect_parts(style, R"([f(a='it\'s \"x\"\n\t\\', b="\d+\.", c='\x41\u00e9\U0001F600')])",
+               R"(||f{"a":"it's \"x\"\n\t\\","b":"\\d+\\.","c":"Aé😀"})");
+  for (const char* text : {R"([f(a='\x4')])", R"([f(a='\ud800')])", R"([f(a='\U00110000')])",
+                           R"([f(a='\u12)", R"([f(a='\)"})
+    expect_parts(style, text, ("|" + std::string(text) + "|").c_str());
+}
+
+TEST(tools, reads_no_endless_nesting) {
+  std::string prints;
+  for (int i = 0; i < 200000; ++i) prints += "print(";
+  for (const char* begin : {"```python\n", "["}) {
+    AnswerReader reader({ToolStyle::fenced});
+    const std::string text = reader.push(begin + prints).text;
+    EXPECT_TRUE(text + reader.finish().text == begin + prints);
+  }
+  for (const char* nested : {"[f(a=", "<start_function_call>call:f{a:"}) {
+    AnswerReader reader({ToolStyle::fenced});
+    EXPECT_TRUE(reader.push(nested + std::string(200000, '[')).calls.empty());
+    EXPECT_TRUE(reader.finish().calls.empty());
+  }
+}
+
 TEST(tools, reads_the_newer_calls_and_thoughts_of_mistral) {
   AnswerStyle style{ToolStyle::listed};
   style.form = AnswerForm::bracketed;

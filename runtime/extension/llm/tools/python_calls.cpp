@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "taper/runtime/extension/llm/tokenizer/unicode.h"
 
 namespace taper::llm {
 namespace {
@@ -12,15 +15,17 @@ using Json = nlohmann::ordered_json;
 
 constexpr int most_depth = 32;
 
+bool is_character(uint32_t code) { return code < 0xD800 || (code > 0xDFFF && code <= 0x10FFFF); }
+
 /// Reads from the front of a text. Each function returns false if something else is there.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
 
   bool calls(std::vector<ToolCall>& all) {
-    if (!take('[')) return call(all) && at_end();
+    if (!take('[')) return printed_call(all) && at_end();
     do {
-      if (!call(all)) return false;
+      if (!printed_call(all)) return false;
     } while (take(','));
     return take(']') && at_end();
   }
@@ -55,10 +60,14 @@ class Reader {
     return found;
   }
 
-  bool call(std::vector<ToolCall>& all) {
+  bool printed_call(std::vector<ToolCall>& all) {
     const std::string called = name(".-");
+    if (called != "print") return call(called, all);
+    return take('(') && call(name(".-"), all) && take(')');
+  }
+
+  bool call(const std::string& called, std::vector<ToolCall>& all) {
     if (called.empty() || !take('(')) return false;
-    if (called == "print") return call(all) && take(')');
     Json arguments = Json::object();
     while (!sees(')')) {
       const std::string argument = name("");
@@ -99,10 +108,28 @@ class Reader {
         found += text_[i];
         continue;
       }
-      const char escaped = text_[++i];
-      found += escaped == 'n' ? '\n' : escaped == 't' ? '\t' : escaped == 'r' ? '\r' : escaped;
+      ++i;
+      if (!escape(i, found)) return false;
     }
     return false;
+  }
+
+  // `i`: of the character behind the backslash; then of the last one that was read.
+  bool escape(size_t& i, std::string& found) {
+    constexpr std::string_view names = "ntrabfv0\\'\"", meanings("\n\t\r\a\b\f\v\0\\'\"", 11);
+    const char kind = text_[i];
+    if (kind == '\n') return true;  // the string goes on in the next line
+    if (const size_t at = names.find(kind); at != std::string_view::npos)
+      return found += meanings[at], true;
+    const size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
+    if (digits == 0) return found.append({'\\', kind}), true;  // as Python does
+    uint32_t code = 0;
+    const std::string_view hex = text_.substr(i + 1, digits);
+    const auto [end, error] = std::from_chars(hex.data(), hex.data() + hex.size(), code, 16);
+    if (error != std::errc() || end != hex.data() + digits || !is_character(code)) return false;
+    append_character(found, code);
+    i += digits;
+    return true;
   }
 
   bool list(Json& value, char end, int depth) {
