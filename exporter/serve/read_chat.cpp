@@ -106,6 +106,7 @@ void check_tool(const json& tool, size_t index) {
 
 struct Tools {
   std::string list;  ///< in JSON; empty: the model knows none
+  std::vector<std::string> names;
   bool is_forced = false;
   std::string name;  ///< of the tool that must be called; empty: any
 };
@@ -131,6 +132,8 @@ Tools tools_of(Members& request) {
   if (list != nullptr && !list->is_array()) refuse("tools", "it must be a list");
   for (size_t i = 0; list != nullptr && i < list->size(); ++i) check_tool((*list)[i], i);
   if (list != nullptr && !list->empty()) tools.list = list->dump();
+  for (size_t i = 0; list != nullptr && i < list->size(); ++i)
+    tools.names.push_back((*list)[i]["function"]["name"]);
   read_tool_choice(request, tools);
   return tools;
 }
@@ -186,7 +189,7 @@ ChatPrompt read_chat(Members& request, const llm::LanguageModel& model) {
   chat.ids = std::move(ids.value());
   const llm::ToolStyle style = model.text().tools.style;
   llm::AnswerStyle& answer = chat.answer = llm::answer_style_behind(chat.ids, model.text());
-  if (!tools.list.empty()) answer.tools = style;
+  if (!tools.list.empty()) answer.tools = style, answer.tool_names = tools.names;
   if (tools.is_forced) {
     chat.schema = llm::schema_of_call(style, tools.list, tools.name);
     if (chat.schema.empty()) refuse("tool_choice", "there is no tool `" + tools.name + "`");

@@ -14,6 +14,8 @@
 
 namespace taper::llm {
 
+struct CallMarks;
+
 /// How a family writes a call.
 enum class ToolStyle : uint8_t {
   tagged,  ///< `<tool_call>{"name": …, "arguments": …}</tool_call>`: Qwen, Hermes, SmolLM 3
@@ -78,6 +80,8 @@ struct AnswerStyle {
   bool begins_with_call = false;      ///< the prompt ended with `beginning_of_call`
   AnswerForm form = AnswerForm::plain;
   bool begins_with_text = false;  ///< the prompt ended with `beginning_of_text`
+  /// If not empty, blocks of code and whole answers that call something else are text.
+  std::vector<std::string> tool_names;
 };
 
 /// `<think>`; empty: an answer cannot begin inside of thoughts.
@@ -111,15 +115,17 @@ class AnswerReader {
   bool step_call(AnswerParts& parts, bool ends);
   bool may_begin_with_call(std::string_view text, bool ends) const;
   void enter(State state, size_t mark_end);
+  void begin_call(const CallMarks* marks, size_t at, size_t mark_end);
   void pass(std::string_view mark, size_t at);
   void give(std::string& to, size_t count);
 
   const AnswerStyle style_;
   State state_;
-  bool drops_blanks_;                       ///< those that come next belong to a mark
-  bool may_think_ = true;                   ///< thoughts stand only before everything else
-  std::string_view begin_call_, end_call_;  ///< marks of the present call; may be empty
-  std::string called_;                      ///< the name in its header
+  bool drops_blanks_;                ///< those that come next belong to a mark
+  bool may_think_ = true;            ///< thoughts stand only before everything else
+  const CallMarks* call_ = nullptr;  ///< of the present call; nullptr: none
+  std::string front_;   ///< blanks and the mark before it, which are text if it is none
+  std::string called_;  ///< the name in its header
   std::string waiting_;
 };
 

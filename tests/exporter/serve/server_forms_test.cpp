@@ -56,6 +56,28 @@ class server_forms : public TalkingServer {
       "parameters": {"type": "object", "additionalProperties": false, "properties": {}}}}])");
   }
   json first_choice(const json& more) const { return post(chats, ask(more))["choices"][0]; }
+
+  /// What the events of a stream add up to. There is one call at most.
+  struct Streamed {
+    std::string content, name, arguments, finish;
+  };
+  Streamed streamed(json more) const {
+    more["stream"] = true;
+    const httplib::Result result = client().Post(chats, ask(more).dump(), "application/json");
+    Streamed all;
+    if (!result) return all;
+    for (const json& event : events_of(result->body)) {
+      const json& choice = event["choices"][0];
+      const json& delta = choice["delta"];
+      all.content += delta.value("content", "");
+      if (!choice["finish_reason"].is_null()) all.finish = choice["finish_reason"];
+      for (const json& call : delta.value("tool_calls", json::array())) {
+        EXPECT_EQ(call["index"], 0);
+        all.name += call["function"]["name"], all.arguments += call["function"]["arguments"];
+      }
+    }
+    return all;
+  }
 };
 
 json as_schema(const json& schema) {
@@ -109,23 +131,11 @@ TEST_F(server_forms, call_the_tool_that_must_be_called) {
 }
 
 TEST_F(server_forms, stream_calls) {
-  const json request = ask({{"tools", tools()}, {"tool_choice", "required"}, {"stream", true}});
-  const httplib::Result result = client().Post(chats, request.dump(), "application/json");
-  ASSERT_TRUE(result);
-  std::string name, arguments, finish;
-  for (const json& event : events_of(result->body)) {
-    const json& choice = event["choices"][0];
-    EXPECT_FALSE(choice["delta"].contains("content") && choice["delta"]["content"] != "");
-    if (!choice["finish_reason"].is_null()) finish = choice["finish_reason"];
-    if (!choice["delta"].contains("tool_calls")) continue;
-    for (const json& call : choice["delta"]["tool_calls"]) {
-      EXPECT_EQ(call["index"], 0);
-      name += call["function"]["name"], arguments += call["function"]["arguments"];
-    }
-  }
-  EXPECT_TRUE(name == "weather" || name == "time") << name;
-  EXPECT_TRUE(json::parse(arguments).is_object());
-  EXPECT_EQ(finish, "tool_calls");
+  const Streamed all = streamed({{"tools", tools()}, {"tool_choice", "required"}});
+  EXPECT_EQ(all.content, "");
+  EXPECT_TRUE(all.name == "weather" || all.name == "time") << all.name;
+  EXPECT_TRUE(json::parse(all.arguments).is_object());
+  EXPECT_EQ(all.finish, "tool_calls");
 }
 
 /// The template's own way to write a call decides.
@@ -153,6 +163,16 @@ TEST_F(server_forms, call_in_the_style_of_the_family) {
     const json message = first_choice({{"tools", tools()}, {"tool_choice", "required"}})["message"];
     ASSERT_EQ(message["tool_calls"].size(), 1u) << message;
     EXPECT_TRUE(message["content"].is_null() || message["content"] == "") << message;
+    const json& call = message["tool_calls"][0]["function"];
+    const Streamed stream = streamed({{"tools", tools()}, {"tool_choice", "required"}});
+    EXPECT_EQ(stream.name, call["name"]);
+    EXPECT_EQ(stream.arguments, call["arguments"]);
+    EXPECT_EQ(stream.content, "");
+    // a call that is cut is a text, which has no mark of the prompt
+    const json cut = {{"tools", tools()}, {"tool_choice", "required"}, {"max_tokens", 4}};
+    const std::string text = first_choice(cut)["message"]["content"];
+    EXPECT_TRUE(text.starts_with("{\"") || text.starts_with("[{\"")) << text;
+    EXPECT_EQ(streamed(cut).content, text);
     // what must have a form is the text, whatever stands around texts
     const json choice = first_choice({{"response_format", as_schema({{"enum", {"x", true}}})}});
     const json value = json::parse(choice["message"]["content"].get<std::string>());

@@ -416,6 +416,48 @@ TEST(tools, shows_no_special_token_of_the_family) {
     }
 }
 
+// An ordinary answer stays as it is, although tools are there.
+TEST(tools, gives_back_blocks_of_code_that_are_no_calls) {
+  AnswerStyle gemma{ToolStyle::fenced}, command{ToolStyle::actions}, tagged{ToolStyle::tagged};
+  for (const char* text :
+       {"Like this:\n\n```python\nprint(1)\n```\n\nDone.", "```json\n{\"x\": 1}\n```\n",
+        " \n```python\nx\n``` ", "Use\n```python", "Use \n ```json\n", "```json5\n{x: 1}\n```",
+        "a\n```tool_code\n```\nb", "```cpp\nint x;\n```"})
+    expect_parts(gemma, text, ("|" + std::string(text) + "|").c_str());
+  expect_parts(command, "So:\nAction: ```json\n{\"x\": 1}\n```\n.",
+               "|So:\nAction: ```json\n{\"x\": 1}\n```\n.|");
+  expect_parts(command, "Action: ```json", "|Action: ```json|");
+  expect_parts(tagged, "The tag\n<tool_call> x </tool_call>\nis it.",
+               "|The tag\n<tool_call> x </tool_call>\nis it.|");
+  // blanks beside the marks of thoughts are still no part of the text
+  expect_parts(gemma, "<think>a</think>\n\n{\"x\": 1}", "a|{\"x\": 1}|");
+  expect_parts(gemma, "<think>a</think>\n\n```json\n1\n```", "a|```json\n1\n```|");
+}
+
+TEST(tools, takes_no_block_of_code_for_a_call_of_something_else_than_the_tools) {
+  AnswerStyle gemma{ToolStyle::fenced}, llama{ToolStyle::plain}, tagged{ToolStyle::tagged};
+  gemma.tool_names = llama.tool_names = tagged.tool_names = {"weather", "time"};
+  for (const char* text : {"```python\nmain()\n```", "{\"name\": \"Anna\"}", "[main(), time()]",
+                           "```json\n{\"name\": \"Anna\", \"arguments\": {}}\n```"})
+    expect_parts(gemma, text, ("|" + std::string(text) + "|").c_str());
+  expect_parts(llama, "{\"name\": \"Anna\", \"age\": 31}", "|{\"name\": \"Anna\", \"age\": 31}|");
+  expect_parts(llama, "{\"name\": \"time\", \"parameters\": {}}", "||time{}");
+  expect_parts(gemma, "```tool_code\nprint(default_api.time())\n```", "||time{}");
+  expect_parts(gemma, "[time(), weather(city=\"Rome\")]", "||time{}weather{\"city\":\"Rome\"}");
+  // here the marks say that it is a call
+  expect_parts(tagged, "<tool_call>{\"name\": \"x\"}</tool_call>", "||x{}");
+}
+
+// The mark of a call that must come is in the prompt.
+TEST(tools, adds_no_mark_to_a_call_that_was_cut) {
+  for (const ToolStyle of : {ToolStyle::tagged, ToolStyle::plain, ToolStyle::listed,
+                             ToolStyle::sectioned, ToolStyle::actions, ToolStyle::fenced}) {
+    AnswerStyle style{of};
+    style.begins_with_call = true;
+    expect_parts(style, "{\"name\": \"a\", \"argu", "|{\"name\": \"a\", \"argu|");
+  }
+}
+
 TEST(tools, reads_the_strings_of_python) {
   const AnswerStyle style{ToolStyle::fenced};
   expect_parts(style, R"([f(a='it\'s \"x\"\n\t\\', b="\d+\.", c='\x41\u00e9\U0001F600')])",
@@ -438,6 +480,56 @@ TEST(tools, reads_no_endless_nesting) {
     EXPECT_TRUE(reader.push(nested + std::string(200000, '[')).calls.empty());
     EXPECT_TRUE(reader.finish().calls.empty());
   }
+}
+
+// Each mark of a long broken call is removed in one pass.
+TEST(tools, takes_no_long_time_for_a_long_answer) {
+  AnswerStyle style{ToolStyle::channels};
+  style.form = AnswerForm::channels;
+  std::string body;
+  for (int i = 0; i < 100000; ++i) body += "a<|message|>";
+  AnswerReader reader(style);
+  (void)reader.push("<|channel|>commentary to=functions.a<|message|>" + body);
+  EXPECT_EQ(reader.finish().text, std::string(100000, 'a'));
+}
+
+// Nothing that a model writes is lost, but for marks and for blanks beside them, and pieces of any
+// sizes give the same parts.
+TEST(tools, keeps_all_of_what_is_no_call) {
+  const std::vector<std::string> parts = {"<tool_call>",
+                                          "</tool_call>",
+                                          "[TOOL_CALLS]",
+                                          "```json",
+                                          "```python",
+                                          "```tool_code",
+                                          "```",
+                                          "Action: ",
+                                          "\n",
+                                          " ",
+                                          "x",
+                                          "<",
+                                          "{\"a\": 1}",
+                                          "[",
+                                          "f(",
+                                          "é",
+                                          "<|",
+                                          "</think>",
+                                          "[ARGS]",
+                                          "'",
+                                          "call:",
+                                          "print("};
+  std::mt19937 random(2);
+  for (const ToolStyle tools : {ToolStyle::tagged, ToolStyle::plain, ToolStyle::listed,
+                                ToolStyle::sectioned, ToolStyle::actions, ToolStyle::fenced})
+    for (int i = 0; i < 700; ++i) {
+      std::string answer = "x";
+      for (size_t n = random() % 12; n > 0; --n) answer += parts[random() % parts.size()];
+      answer += ".";  // a mark alone is not given back
+      const std::string whole = taken_apart({tools}, answer, answer.size());
+      EXPECT_EQ(whole, "|" + answer + "|") << static_cast<int>(tools);
+      for (const size_t piece : {1u, 2u, 5u})
+        EXPECT_EQ(taken_apart({tools}, answer, piece), whole) << static_cast<int>(tools);
+    }
 }
 
 TEST(tools, reads_the_newer_calls_and_thoughts_of_mistral) {

@@ -24,12 +24,6 @@ size_t begin_of_last_blanks(std::string_view text) {
   return text.find_last_not_of(blanks) + 1;  // npos + 1 is 0
 }
 
-std::string without(std::string text, const std::vector<std::string_view>& marks) {
-  for (FoundMark found; (found = find_first(text, marks)).at != std::string::npos;)
-    text.erase(found.at, found.mark.size());
-  return text;
-}
-
 bool may_start_with(std::string_view text, const std::vector<std::string_view>& starts) {
   return std::any_of(starts.begin(), starts.end(),
                      [&](std::string_view start) { return may_start_with(text, start); });
@@ -60,6 +54,23 @@ Header read_header(std::string_view text) {
   return header;
 }
 
+bool shows_marks(const CallMarks* marks) { return marks != nullptr && !marks->are_special; }
+
+/// The tool that a name stands for: itself, or what is behind a module's name; empty: none of them.
+std::string known_name(const std::string& name, const std::vector<std::string>& names) {
+  for (const std::string& found : {name, name.substr(name.rfind('.') + 1)})
+    if (std::find(names.begin(), names.end(), found) != names.end()) return found;
+  return "";
+}
+
+/// No call is left if one of them calls something else than these tools.
+void keep_known(std::vector<ToolCall>& calls, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  for (ToolCall& call : calls) call.name = known_name(call.name, names);
+  if (std::any_of(calls.begin(), calls.end(), [](const ToolCall& c) { return c.name.empty(); }))
+    calls.clear();
+}
+
 AnswerStyle checked(AnswerStyle style) {
   if (style.form != AnswerForm::channels && style.tools == ToolStyle::channels) style.tools.reset();
   return style;
@@ -75,8 +86,7 @@ AnswerReader::AnswerReader(const AnswerStyle& style)
                                           : State::start),
       drops_blanks_(style.begins_with_thoughts) {
   const std::vector<CallMarks>& marks = call_marks(style_.tools);
-  if (style.begins_with_call && !marks.empty())
-    begin_call_ = marks[0].begin, end_call_ = marks[0].end;
+  if (style.begins_with_call && !marks.empty()) call_ = &marks[0];
 }
 
 AnswerParts AnswerReader::push(std::string_view piece) {
@@ -94,7 +104,8 @@ AnswerParts AnswerReader::finish() {
 
 // False: more of the answer is needed.
 bool AnswerReader::step(AnswerParts& parts, bool ends) {
-  const bool waits_for_call = ends && state_ == State::call && !called_.empty();
+  const bool has_fence = call_ != nullptr && call_->are_fence();
+  const bool waits_for_call = ends && state_ == State::call && (!called_.empty() || has_fence);
   if (waiting_.empty() && !waits_for_call) return false;
   switch (state_) {
     case State::start:
@@ -145,7 +156,7 @@ bool AnswerReader::step_start(bool ends) {
   if (may_think_ && starts_with(text, thoughts)) {
     enter(State::thoughts, first + thoughts.size());
   } else if (may_begin_with_call(text, ends)) {
-    state_ = State::call, begin_call_ = end_call_ = {};
+    begin_call(nullptr, first, first);
   } else {
     state_ = State::text;
   }
@@ -191,6 +202,14 @@ bool AnswerReader::step_header(bool ends) {
                                        : State::text,
         end.at + end.mark.size());
   return true;
+}
+
+// Only blanks wait in front of `at`. `marks`: nullptr if the call has none.
+void AnswerReader::begin_call(const CallMarks* marks, size_t at, size_t mark_end) {
+  front_ = waiting_.substr(0, shows_marks(marks) ? mark_end : at);
+  if (drops_blanks_) front_.erase(0, at);
+  call_ = marks;
+  enter(State::call, mark_end);
 }
 
 // What follows a special token in thoughts or in a text.
@@ -245,8 +264,7 @@ bool AnswerReader::step_text(AnswerParts& parts, bool ends) {
     const auto call = std::find_if(calls.begin(), calls.end(),
                                    [&](const CallMarks& c) { return c.begin == found.mark; });
     if (call == calls.end()) return pass(found.mark, at), true;
-    enter(State::call, at + found.mark.size());
-    begin_call_ = call->begin, end_call_ = call->end;
+    begin_call(&*call, at, at + found.mark.size());
     return true;
   }
   const bool may_end = !ends && !marks.empty();
@@ -266,8 +284,8 @@ bool AnswerReader::step_call(AnswerParts& parts, bool ends) {
   std::vector<std::string_view> marks;
   if (in_channel)
     marks = message_ends;
-  else if (!end_call_.empty())
-    marks = {end_call_};
+  else if (call_ != nullptr && !call_->end.empty())
+    marks = {call_->end};
   const FoundMark end = find_first(waiting_, marks);
   const bool is_closed = end.at != std::string::npos;
   if (!is_closed && !ends) return false;
@@ -280,13 +298,13 @@ bool AnswerReader::step_call(AnswerParts& parts, bool ends) {
   if (starts_with(calls, python_tag)) calls.remove_prefix(python_tag.size());
   std::vector<ToolCall> found =
       calls_between_marks(calls, style_.tools.value_or(ToolStyle::tagged), called_);
+  const bool may_be_text = !in_channel && (call_ == nullptr || call_->are_fence());
+  if (may_be_text && !style_.begins_with_call) keep_known(found, style_.tool_names);
+  std::string text = std::exchange(front_, "") + body;
+  if (is_closed && shows_marks(call_)) text += call_->end;
   called_.clear();
+  if (found.empty()) parts.text += without(text, hidden_marks(style_));
   std::move(found.begin(), found.end(), std::back_inserter(parts.calls));
-  if (!found.empty()) return true;
-  std::string text = body;
-  if (!style_.tools || !are_special(*style_.tools, begin_call_))
-    text = std::string(begin_call_) + body + std::string(is_closed ? end_call_ : "");
-  parts.text += without(std::move(text), hidden_marks(style_));
   return true;
 }
 

@@ -7,8 +7,8 @@ namespace taper::llm {
 const std::vector<CallMarks>& call_marks(std::optional<ToolStyle> style) {
   static const std::vector<CallMarks> none,
       tagged = {{"<tool_call>", "</tool_call>"}}, listed = {{"[TOOL_CALLS]", ""}},
-      sectioned = {{"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"}},
-      actions = {{"<|START_ACTION|>", "<|END_ACTION|>"},
+      sectioned = {{"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", true}},
+      actions = {{"<|START_ACTION|>", "<|END_ACTION|>", true},
                  {"Action: ```json", "```"},
                  {"Action:\n```json", "```"}},
       fenced = {{"<tool_call>", "</tool_call>"},
@@ -16,7 +16,7 @@ const std::vector<CallMarks>& call_marks(std::optional<ToolStyle> style) {
                 {"```tool_code", "```"},
                 {"```tool_call", "```"},
                 {"```python", "```"},
-                {"<start_function_call>", "<end_function_call>"}};
+                {"<start_function_call>", "<end_function_call>", true}};
   if (!style) return none;
   switch (*style) {
     case ToolStyle::tagged:
@@ -32,11 +32,6 @@ const std::vector<CallMarks>& call_marks(std::optional<ToolStyle> style) {
     default:
       return none;
   }
-}
-
-bool are_special(ToolStyle style, std::string_view begin) {
-  return begin == "<start_function_call>" || style == ToolStyle::sectioned ||
-         style == ToolStyle::actions || style == ToolStyle::channels;
 }
 
 const std::vector<std::string_view>& hidden_marks(const AnswerStyle& style) {
@@ -62,6 +57,18 @@ FoundMark find_first(std::string_view text, const std::vector<std::string_view>&
     if (at < first.at) first = {at, mark};
   }
   return first;
+}
+
+std::string without(std::string_view text, const std::vector<std::string_view>& marks) {
+  std::string rest;
+  for (const char c : text) {
+    rest += c;
+    for (const std::string_view mark : marks)
+      if (rest.size() >= mark.size() &&
+          rest.compare(rest.size() - mark.size(), mark.size(), mark) == 0)
+        rest.resize(rest.size() - mark.size());
+  }
+  return rest;
 }
 
 size_t possible_start(std::string_view text, const std::vector<std::string_view>& marks) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,11 +12,12 @@ namespace taper::llm {
 /// end of the answer.
 struct CallMarks {
   std::string_view begin, end;
+  bool are_special = false;  ///< special tokens: no part of an answer shows them
+
+  /// A block of code. Ordinary answers have such blocks, too.
+  bool are_fence() const { return end == "```"; }
 };
 const std::vector<CallMarks>& call_marks(std::optional<ToolStyle> style);
-/// Whether the marks are special tokens. Then no part of an answer shows them. `begin`: of
-/// CallMarks.
-bool are_special(ToolStyle style, std::string_view begin);
 
 /// Special tokens of the family. No part of an answer shows them, wherever a model writes them.
 const std::vector<std::string_view>& hidden_marks(const AnswerStyle& style);
@@ -38,6 +40,8 @@ struct FoundMark {
   std::string_view mark;
 };
 FoundMark find_first(std::string_view text, const std::vector<std::string_view>& marks);
+/// A text without these marks.
+std::string without(std::string_view text, const std::vector<std::string_view>& marks);
 /// The length of the longest end of `text` with which a mark begins, without being all of it.
 size_t possible_start(std::string_view text, const std::vector<std::string_view>& marks);
 
