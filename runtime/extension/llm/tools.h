@@ -44,13 +44,15 @@ struct ToolSupport {
   ToolStyle style = ToolStyle::tagged;  ///< how it writes the calls of earlier answers
   AnswerForm form = AnswerForm::plain;
   bool writes_calls = false;  ///< it writes calls in its style, though it may describe no tools
+  bool takes_system = true;   ///< it takes a message of the system
 };
 /// Looks at what the template writes about a tool, a call and an answer.
 ToolSupport tool_support_of(const ChatTemplate& chat);
 
-/// The same conversation for a template that describes no tools: the system's message does. If the
-/// template writes no calls, they are written as `tagged`, and results become messages of the user.
-/// Messages that are no list in JSON come back as they are, and the template refuses them.
+/// The same conversation for a template that describes no tools: the system's message does, or the
+/// first message of the user if there can be none. If the template writes no calls, they are
+/// written as `tagged`, and results become messages of the user. Messages that are no list in JSON
+/// come back as they are, and the template refuses them.
 ChatInput with_tools_as_text(ChatInput input, const ToolSupport& support = {});
 
 // ---- calls that must come

@@ -130,6 +130,23 @@ TEST(tools, describes_them_to_a_template_that_knows_none) {
   EXPECT_EQ(with_tools_as_text(input).messages, "nothing");
 }
 
+// Gemma 1 and 2 take no message of the system.
+TEST(tools, describes_them_to_a_template_that_takes_no_system_message) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "chat_templates");
+  const ChatTemplate gemma = golden_template(folder, "gemma");
+  const ToolSupport support = tool_support_of(gemma);
+  EXPECT_FALSE(support.takes_system);
+  EXPECT_TRUE(tool_support_of(golden_template(folder, "gemma3")).takes_system);
+  ChatInput input;
+  input.messages = R"([{"role": "user", "content": "Hot?"}])";
+  input.tools = weather_tool, input.bos_token = "", input.eos_token = "";
+  std::string why;
+  const Result<std::string> text = gemma.render(with_tools_as_text(input, support), &why);
+  ASSERT_TRUE(text.ok()) << why;
+  EXPECT_THAT(text.value(), HasSubstr("<start_of_turn>user\n# Tools"));
+  EXPECT_THAT(text.value(), HasSubstr("\n\nHot?<end_of_turn>"));
+}
+
 TEST(tools, gives_a_schema_of_the_calls) {
   const auto accepts = [](ToolStyle style, const char* name, const char* text) {
     std::string why;

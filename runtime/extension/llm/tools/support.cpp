@@ -67,13 +67,16 @@ std::string content_of(const Json& message) {
   return content.is_string() ? content.get<std::string>() : "";
 }
 
-void add_description(Json& messages, const std::string& description) {
+void add_description(Json& messages, const std::string& description, bool takes_system) {
   Json& first = messages.front();
-  if (!first.is_object() || first.value("role", Json()) != "system") {
+  const Json role = first.is_object() ? first.value("role", Json()) : Json();
+  if (role == "system") {
+    first["content"] = content_of(first) + "\n\n" + description;
+  } else if (!takes_system && role == "user") {
+    first["content"] = description + "\n\n" + content_of(first);
+  } else {
     const Json system = {{"role", "system"}, {"content", description}};
     messages.insert(messages.begin(), system);
-  } else {
-    first["content"] = content_of(first) + "\n\n" + description;
   }
 }
 
@@ -132,10 +135,6 @@ void close(Json& schema) {
   schema["additionalProperties"] = false;
 }
 
-}  // namespace
-
-namespace {
-
 ToolStyle style_of(const std::string& call) {
   if (contains(call, "[TOOL_CALLS]")) return ToolStyle::listed;
   if (contains(call, "<｜tool▁calls▁begin｜>")) return ToolStyle::sectioned;
@@ -159,10 +158,13 @@ AnswerForm form_of(const std::string& answer) {
 ToolSupport tool_support_of(const ChatTemplate& chat) {
   constexpr char question[] = R"([{"role": "user", "content": "x"}])",
                  answer[] = R"([{"role": "user", "content": "x"},
-                   {"role": "assistant", "content": "x"}, {"role": "user", "content": "x"}])";
+                   {"role": "assistant", "content": "x"}, {"role": "user", "content": "x"}])",
+                 of_system[] = R"([{"role": "system", "content": "probe_system"},
+                   {"role": "user", "content": "x"}])";
   ToolSupport support;
   const std::string with_answer = rendered(chat, answer, "");
   support.form = form_of(with_answer);
+  support.takes_system = contains(rendered(chat, of_system, ""), "probe_system");
   support.describes = contains(rendered(chat, question, probe_tool), "probe_tool");
   // some templates cannot do without tools
   std::string call = rendered(chat, probe_call, "");
@@ -185,7 +187,8 @@ ChatInput with_tools_as_text(ChatInput input, const ToolSupport& support) {
   const bool keeps_calls = support.writes_calls && support.style == ToolStyle::sectioned;
   Json changed = keeps_calls ? messages : without_tools(messages);
   if (tools.is_array() && !tools.empty())
-    add_description(changed, keeps_calls ? description_in_sections(tools) : description_of(tools));
+    add_description(changed, keeps_calls ? description_in_sections(tools) : description_of(tools),
+                    support.takes_system);
   input.messages = changed.dump();
   input.tools.clear();
   return input;
