@@ -116,5 +116,14 @@ TEST(tokenizer_gguf, refuses_a_token_of_rwkv_that_is_no_literal) {
   }
 }
 
+// Each byte of a text would look at all of it.
+TEST(tokenizer_gguf, refuses_a_token_of_rwkv_that_is_very_long) {
+  GgufVocabulary vocabulary = rwkv_vocabulary();
+  vocabulary.tokens[5] = std::string(1025, 'a');
+  std::string why;
+  EXPECT_FALSE(Tokenizer::from_gguf(vocabulary, &why).ok());
+  EXPECT_THAT(why, testing::HasSubstr("token 5 has 1025 bytes; 1024 are allowed"));
+}
+
 }  // namespace
 }  // namespace taper::llm

@@ -102,6 +102,9 @@ int hex_digit(char c) {
   return -1;
 }
 
+// RWKV's own tokens have up to 128. Each byte of a text may look at as many that follow.
+constexpr size_t most_token_bytes = 1024;
+
 /// The bytes of a token that is written as a literal of Python: `\xe2\x82`, `\n`, `\\`.
 std::string bytes_of_literal(const std::string& token) {
   std::string bytes;
@@ -113,7 +116,8 @@ std::string bytes_of_literal(const std::string& token) {
     const char kind = token[++i];
     const bool is_hex = kind == 'x' && i + 2 < token.size() && hex_digit(token[i + 1]) >= 0 &&
                         hex_digit(token[i + 2]) >= 0;
-    if (kind == 'x' && !is_hex) refuse("the token " + token + " has a \\x without two digits");
+    if (kind == 'x' && !is_hex)
+      refuse("the token " + token.substr(0, 100) + " has a \\x without two digits");
     if (is_hex) {
       bytes += static_cast<char>(hex_digit(token[i + 1]) * 16 + hex_digit(token[i + 2]));
       i += 2;
@@ -132,6 +136,9 @@ Pipeline read_longest_match(GgufVocabulary from) {
                            from.token_type[i] == static_cast<int32_t>(PieceType::normal);
     if (!is_normal) continue;
     bytes[i] = bytes_of_literal(from.tokens[i]);
+    if (bytes[i].size() > most_token_bytes)
+      refuse("token " + std::to_string(i) + " has " + std::to_string(bytes[i].size()) + " bytes; " +
+             std::to_string(most_token_bytes) + " are allowed");
     from.tokens[i].clear();
     for (const char byte : bytes[i])
       from.tokens[i] += visible_byte(static_cast<unsigned char>(byte));
