@@ -135,6 +135,10 @@ void read_rwkv(const Metadata& data, Config& c) {
     c.value_rank = data.integer("attention.value_residual_mix_lora_rank");
     c.gate_rank = data.integer("attention.gate_lora_rank");
   }
+  for (const int64_t rank : {c.mix_rank, c.decay_rank, c.rate_rank, c.value_rank, c.gate_rank})
+    if (rank < 0 || rank >= int64_t{1} << 31)
+      throw ExportError("metadata: a rank of RWKV is " + std::to_string(rank) +
+                        ", not in [0, 2^31)");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "taper/exporter/base/error.h"
+#include "taper/exporter/importers/gguf/gguf.h"
 #include "taper/exporter/importers/huggingface/folder.h"
 #include "taper/exporter/llm/read_config.h"
 #include "taper/tests/support/data.h"
@@ -139,6 +140,34 @@ TEST(language_model_config, reads_mamba_2) {
 }
 
 /// SmolLM 3's list has 1 for layers with positions, and need not be there.
+TEST(language_model_config, refuses_sizes_of_rwkv_that_do_not_fit) {
+  const auto told = [](const char* family, const char* key, int64_t value) {
+    const gguf::File file(
+        tests::test_data(std::string("hf_families/gguf/") + family + ".gguf").string());
+    gguf::Content content = file.content();
+    content.metadata[std::string(family) + "." + key] = gguf::Value{value};
+    try {
+      (void)read_config(content);
+    } catch (const ExportError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  for (const char* family : {"rwkv6", "rwkv7"}) {
+    for (const int64_t size : {int64_t{0}, int64_t{-1}, int64_t{3}, int64_t{1} << 62, INT64_MIN})
+      EXPECT_THAT(told(family, "wkv.head_size", size), HasSubstr("does not divide"));
+    EXPECT_THAT(told(family, "block_count", 0), HasSubstr("a size is 0"));
+    EXPECT_THAT(told(family, "block_count", 10001), HasSubstr("10001 layers"));
+    EXPECT_THAT(told(family, "token_shift_count", 1), HasSubstr("must be 2"));
+  }
+  for (const int64_t rank : {int64_t{-1}, int64_t{1} << 31, INT64_MAX, INT64_MIN}) {
+    for (const char* key : {"time_mix_extra_dim", "time_decay_extra_dim"})
+      EXPECT_THAT(told("rwkv6", key, rank), HasSubstr("a rank of RWKV"));
+    for (const char* key : {"attention.decay_lora_rank", "attention.gate_lora_rank"})
+      EXPECT_THAT(told("rwkv7", key, rank), HasSubstr("a rank of RWKV"));
+  }
+}
+
 TEST(language_model_config, knows_layers_without_positions) {
   const Config by_list = read_config(changed("smollm3", {{"no_rope_layers", {0, 1}}}));
   EXPECT_THAT(by_list.turned, ElementsAre(false, true));
