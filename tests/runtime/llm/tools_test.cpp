@@ -549,6 +549,70 @@ TEST(tools, keeps_all_of_what_is_no_call) {
     }
 }
 
+// All styles and forms, with marks of all of them.
+TEST(tools, gives_the_same_parts_in_pieces_of_any_sizes) {
+  const std::vector<std::string> parts = {"<think>",
+                                          "</think>",
+                                          "[THINK]",
+                                          "[/THINK]",
+                                          "<|START_THINKING|>",
+                                          "<|END_THINKING|>",
+                                          "<|START_RESPONSE|>",
+                                          "<|END_RESPONSE|>",
+                                          "<|START_ACTION|>",
+                                          "<|END_ACTION|>",
+                                          "<|channel|>",
+                                          "<|message|>",
+                                          "<|end|>",
+                                          "<|call|>",
+                                          "<|start|>",
+                                          "final",
+                                          "analysis",
+                                          "to=functions.a ",
+                                          "<tool_call>",
+                                          "</tool_call>",
+                                          "[TOOL_CALLS]",
+                                          "[ARGS]",
+                                          "a",
+                                          "```json",
+                                          "```",
+                                          "a()",
+                                          "{\"name\": \"a\"}",
+                                          "[{\"tool_name\": \"a\"}]",
+                                          "{}",
+                                          "\n",
+                                          " ",
+                                          "x",
+                                          "<",
+                                          "<start_function_call>",
+                                          "<end_function_call>",
+                                          "call:a{x:1}",
+                                          "<｜tool▁calls▁begin｜>",
+                                          "<｜tool▁calls▁end｜>",
+                                          "<｜tool▁call▁begin｜>",
+                                          "<｜tool▁call▁end｜>",
+                                          "<｜tool▁sep｜>",
+                                          "<|python_tag|>",
+                                          "Action: "};
+  std::mt19937 random(3);
+  for (int i = 0; i < 20000; ++i) {
+    AnswerStyle style;
+    style.form = static_cast<AnswerForm>(random() % 4);
+    if (const auto tools = random() % 8; tools < 7) style.tools = static_cast<ToolStyle>(tools);
+    style.begins_with_thoughts = random() % 4 == 0;
+    style.begins_with_text = random() % 8 == 0;
+    style.begins_with_call = style.tools && random() % 8 == 0;
+    if (random() % 2 == 0) style.tool_names = {"a"};
+    std::string answer;
+    for (size_t n = random() % 10; n > 0; --n) answer += parts[random() % parts.size()];
+    const std::string whole = taken_apart(style, answer, answer.size() + 1);
+    for (const size_t piece : {1u, 2u, 7u})
+      EXPECT_EQ(taken_apart(style, answer, piece), whole)
+          << answer << "\n in style " << (style.tools ? static_cast<int>(*style.tools) : -1)
+          << ", form " << static_cast<int>(style.form);
+  }
+}
+
 TEST(tools, reads_the_newer_calls_and_thoughts_of_mistral) {
   AnswerStyle style{ToolStyle::listed};
   style.form = AnswerForm::bracketed;
