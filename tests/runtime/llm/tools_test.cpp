@@ -179,6 +179,20 @@ TEST(tools, gives_a_schema_of_the_calls) {
   EXPECT_EQ(schema_of_call(ToolStyle::plain, weather_tool, "none"), "");
 }
 
+TEST(tools, closes_no_schema_that_needs_arguments_which_it_does_not_name) {
+  for (const char* parameters : {R"({"type": "object", "required": ["x"]})",
+                                 R"({"properties": {"y": {}}, "required": ["y", "x"]})",
+                                 R"({"type": "object", "minProperties": 2})"}) {
+    const std::string tool =
+        R"([{"function": {"name": "f", "parameters": )" + std::string(parameters) + "}}]";
+    const Grammar grammar =
+        Grammar::from_json_schema(schema_of_call(ToolStyle::tagged, tool, "")).value();
+    GrammarMatcher matcher(grammar, TokenTexts(std::vector<std::string>()));
+    EXPECT_TRUE(matcher.accept(R"({"name": "f", "arguments": {"x": 1, "y": 2}})")) << parameters;
+    EXPECT_TRUE(matcher.is_complete());
+  }
+}
+
 TEST(tools, reads_calls) {
   const auto names = [](std::string_view text) {
     std::string all;
@@ -190,6 +204,7 @@ TEST(tools, reads_calls) {
   EXPECT_EQ(names(R"( {"name": "a", "parameters": {}} ; {"name": "b"} )"), "a{} b{} ");
   EXPECT_EQ(names(R"([{"name": "a", "arguments": "{\"x\": 1}"}, {"name": "b"}])"),
             R"(a{"x":1} b{} )");
+  EXPECT_EQ(names(R"({"name": "a", "arguments": null}{"name": "b", "arguments": ""})"), "a{} b{} ");
   for (const char* wrong :
        {"", " ", "{", "[]]", R"({"name": 1})", R"({"name": "a", "arguments": []})", R"({"a": {}})",
         R"({"name": "a"} and more)", R"({"name": "a", "arguments": "x"})", "\"", "{\"\\", "]"})

@@ -41,7 +41,8 @@ bool add_call(const Json& call, std::vector<ToolCall>& calls) {
   const char* const name = call.is_object() && call.contains("tool_name") ? "tool_name" : "name";
   if (!call.is_object() || !call.contains(name) || !call[name].is_string()) return false;
   const char* const key = call.contains("arguments") ? "arguments" : "parameters";
-  Json arguments = call.value(key, Json::object());
+  Json arguments = call.value(key, Json());
+  if (arguments.is_null() || arguments == "") arguments = Json::object();
   if (arguments.is_string()) arguments = parsed(arguments.get<std::string>());
   if (!arguments.is_object()) return false;
   calls.push_back({call[name].get<std::string>(), arguments.dump()});

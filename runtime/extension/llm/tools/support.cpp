@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -126,12 +127,23 @@ void move_references(Json& schema, const std::string& place) {
   }
 }
 
+/// Whether it requires arguments that it does not name.
+bool requires_others(const Json& schema) {
+  const Json named = schema.value("properties", Json::object()),
+             required = schema.value("required", Json::array());
+  return std::any_of(required.begin(), required.end(), [&](const Json& name) {
+    return !name.is_string() || !named.contains(name.get<std::string>());
+  });
+}
+
 /// Allows the arguments that a schema names only, unless it says otherwise. A small model would
 /// invent more of them without end.
 void close(Json& schema) {
-  for (const char* keyword : {"additionalProperties", "patternProperties", "$ref", "allOf", "anyOf",
-                              "oneOf", "if", "dependentSchemas"})
+  for (const char* keyword :
+       {"additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf", "if",
+        "dependentSchemas", "dependentRequired", "minProperties"})
     if (!schema.is_object() || schema.contains(keyword)) return;
+  if (requires_others(schema)) return;
   schema["additionalProperties"] = false;
 }
 
