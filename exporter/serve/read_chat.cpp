@@ -30,6 +30,7 @@ std::string content_of(const json& message, const std::string& place) {
 /// null: they are no object in JSON.
 json arguments_of(const json& given) {
   if (!given.is_string()) return given;
+  if (given == "") return json::object();  // of a call without arguments
   try {
     return parse_request(given.get<std::string>());
   } catch (const ApiError&) {
@@ -100,6 +101,12 @@ void check_tool(const json& tool, size_t index) {
   const json function = tool.value("function", json());
   if (!function.is_object() || !function.value("name", json()).is_string())
     refuse(place + ".function", "it must be an object with a `name`");
+  const auto name = function["name"].get<std::string>();
+  const bool is_readable = std::ranges::none_of(name, [](unsigned char c) {
+    return c <= ' ' || std::string_view("<>{}[]\"\\").find(c) != std::string_view::npos;
+  });
+  if (name.empty() || !is_readable)
+    refuse(place + ".function.name", "it must be a name without blanks, quotes and brackets");
   const json parameters = function.value("parameters", json::object());
   if (!parameters.is_object()) refuse(place + ".function.parameters", "it must be a JSON schema");
 }

@@ -128,6 +128,8 @@ TEST_F(server_forms, call_the_tool_that_must_be_called) {
   const json next = first_choice(
       {{"messages", messages}, {"tools", tools()}, {"tool_choice", "none"}, {"max_tokens", 3}});
   EXPECT_EQ(next["finish_reason"], "length");
+  messages[1]["tool_calls"][0]["function"]["arguments"] = "";  // as some clients send none
+  EXPECT_EQ(first_choice({{"messages", messages}, {"max_tokens", 3}})["finish_reason"], "length");
 }
 
 TEST_F(server_forms, stream_calls) {
@@ -197,6 +199,10 @@ TEST_F(server_forms, say_what_is_wrong) {
   const json calls = {{{"function", {{"name", "x"}, {"arguments", "{"}}}}};
   EXPECT_THAT(why({{"messages", {{{"role", "assistant"}, {"tool_calls", calls}}}}}),
               HasSubstr("messages[0].tool_calls"));
+  for (const char* name : {"", "a b", "a\n", "</tool_call>", "a\"b", "a\\"}) {
+    const json tool = {{"type", "function"}, {"function", {{"name", name}}}};
+    EXPECT_THAT(why({{"tools", {tool}}}), HasSubstr("without blanks, quotes and brackets")) << name;
+  }
   json large = json::object();
   for (int i = 0; i < 1025; ++i) large[std::to_string(i)] = i;
   EXPECT_THAT(why({{"metadata", large}}), HasSubstr("more than 1024 members"));
