@@ -63,6 +63,20 @@ TEST(tokenizer_sentencepiece, encodes_with_pairs_as_llama2_does) {
   }
 }
 
+TEST(tokenizer_sentencepiece, finds_no_part_of_a_character) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "tokenizers/sentencepiece");
+  const std::string bytes = tests::read_text(folder / "test_model.model"),
+                    text = "w\u00f6rld \u4e16\u754c";
+  // one more piece, which its user defined: a byte in the middle of a character
+  const std::string piece("\x0A\x05\x0A\x01\x96\x18\x04", 7);
+  const Result<Tokenizer> model = Tokenizer::from_sentencepiece(bytes),
+                          longer = Tokenizer::from_sentencepiece(bytes + piece);
+  ASSERT_TRUE(model.ok() && longer.ok());
+  EXPECT_EQ(longer.value().vocabulary_size(), model.value().vocabulary_size() + 1);
+  EXPECT_EQ(longer.value().encode(text, as_sentencepiece()),
+            model.value().encode(text, as_sentencepiece()));
+}
+
 TEST(tokenizer_sentencepiece, refuses_a_file_that_ends_too_early) {
   TAPER_GOLDEN_DATA_OR_SKIP(folder, "tokenizers/sentencepiece");
   const std::string bytes = tests::read_text(folder / "test_model.model");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "taper/runtime/extension/llm/tokenizer/unicode.h"
+
 namespace taper::llm {
 namespace {
 
@@ -56,7 +58,9 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const std::vector<Norma
   for (size_t i = 0; i < tokens_.size(); ++i) {
     by_id_.emplace(tokens_[i].id, i);
     Text content{tokens_[i].content, false, {}};
-    if (tokens_[i].normalized) {
+    if (!is_valid_utf8(content.bytes)) {
+      content.bytes.clear();  // to be found nowhere: texts are cut between characters
+    } else if (tokens_[i].normalized) {
       for (const Normalizer& normalizer : normalizers) normalizer(content);
     }
     contents.push_back(std::move(content.bytes));
